@@ -1,0 +1,57 @@
+# The verbs of the project. `make up` and `make test` set themselves up on a fresh machine.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
+DEV := $(VENV)/.dev
+
+.PHONY: help up test lint types fmt bench docs lock clean
+
+help:  ## list the verbs
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+up: $(RUNTIME)  ## start everything on this machine and print the address
+	@exec $(BIN)/assay up
+
+test: $(DEV)  ## run all tests
+	@$(BIN)/python -m tests.browser.chromium
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(DEV)  ## ruff, import contracts, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+types: $(DEV)  ## mypy, strict
+	$(BIN)/mypy
+
+fmt: $(DEV)  ## format and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV)  ## measure, print ratios, write benchmarks/results.json
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(DEV)  ## regenerate the generated parts of docs/
+	$(BIN)/python -m docs.generate
+
+lock:  ## renew the lock files (names, versions and hashes only)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean:  ## remove the virtual environment
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Assay needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): requirements-dev.lock $(RUNTIME)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@

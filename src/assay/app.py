@@ -1,0 +1,129 @@
+"""The only builder: from Settings to everything a process works with."""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from obstore.store import LocalStore, from_url
+
+from assay.blobs.blobs import Blobs
+from assay.certify.hallmark import SigningKey
+from assay.fetch.limits import Limits
+from assay.fetch.source import Fetcher
+from assay.github.auth import GitHubAuth
+from assay.github.budget import TokenBudget
+from assay.github.client import GitHub, GitHubUrls
+from assay.judge.policy import Policy
+from assay.model.clock import Clock
+from assay.model.files import write_once
+from assay.pipeline import Tools
+from assay.queue.retry import RetryBudget
+from assay.queue.worker import WorkerOptions
+from assay.scan.ruleset import load_ruleset
+from assay.settings import Settings
+from assay.store.database import Database, PoolOptions, open_database
+from assay.store.embedded import Server
+from assay.store.keys import register_key
+from assay.store.migrate import check_schema
+
+
+@dataclass(frozen=True)
+class App:
+    """What every process holds: settings, the database, the blobs, the time."""
+
+    settings: Settings
+    database_url: str
+    store: Database
+    blobs: Blobs
+    limits: Limits
+    clock: Clock
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, *, application: str, clock: Clock | None = None) -> AsyncIterator[App]:
+    """Open everything, or raise an error that says what is missing."""
+    url = database_url(settings)
+    async with open_database(url, PoolOptions(application=application)) as store:
+        await check_schema(store)
+        yield App(settings, url, store, open_blobs(settings), Limits(), clock or Clock())
+
+
+@asynccontextmanager
+async def open_tools(app: App) -> AsyncIterator[Tools]:
+    """What the pipeline works with in a worker process."""
+    settings, clock = app.settings, app.clock
+    key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
+    async with app.store.begin() as db:
+        await register_key(db, key.id, key.public_pem)
+    async with _session() as session:
+        urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
+        tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
+        github = GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
+        yield Tools(
+            store=app.store,
+            blobs=app.blobs,
+            fetcher=Fetcher(github, app.blobs, app.limits, clock),
+            ruleset=load_ruleset(),
+            policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
+            key=key,
+            clock=clock,
+            budget=RetryBudget(seconds=settings.retry_seconds),
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            deadline_seconds=settings.stuck_seconds * 0.9,
+        )
+
+
+def worker_options(settings: Settings) -> WorkerOptions:
+    """How a worker of this machine claims jobs."""
+    return WorkerOptions(
+        batch=settings.worker_batch,
+        concurrency=settings.worker_concurrency,
+        lease_seconds=settings.lease_seconds,
+    )
+
+
+def database_url(settings: Settings) -> str:
+    """The given database, or the embedded one if it runs."""
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
+    return embedded_server(settings).url
+
+
+def embedded_server(settings: Settings) -> Server:
+    """The PostgreSQL in the data directory."""
+    return Server(settings.data_dir / "postgres")
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """The blob store that the settings name, or a folder of the data directory."""
+    if settings.blobs_url is not None:
+        return Blobs(from_url(settings.blobs_url))
+    folder = settings.data_dir / "blobs"
+    return Blobs(LocalStore(str(folder), mkdir=True))
+
+
+def open_signing_key(file: Path) -> SigningKey:
+    """The key in this file, made when it is first needed; the first of two makers wins."""
+    if not file.exists():
+        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        write_once(file, Ed25519PrivateKey.generate().private_bytes(*form))
+    private = serialization.load_pem_private_key(file.read_bytes(), password=None)
+    assert isinstance(private, Ed25519PrivateKey)
+    return SigningKey(private)
+
+
+@asynccontextmanager
+async def _session() -> AsyncIterator[aiohttp.ClientSession]:
+    timeout = aiohttp.ClientTimeout(total=120, connect=10, sock_read=30)
+    connector = aiohttp.TCPConnector(limit=64, limit_per_host=64)
+    headers = {"User-Agent": "assay-registry", "Accept": "application/vnd.github+json"}
+    async with aiohttp.ClientSession(
+        timeout=timeout, connector=connector, headers=headers, auto_decompress=True
+    ) as session:
+        yield session

@@ -1,0 +1,92 @@
+"""The hallmark: an in-toto statement over the content digest and every file, in a DSSE envelope, Ed25519."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from assay.model.source import Manifest
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:assay:hallmark:v1"
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """The registry's private key. It never shows itself."""
+
+    private: Ed25519PrivateKey
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.id})"
+
+    @property
+    def id(self) -> str:
+        """The first half of the hash of the public key."""
+        return key_id(self.private.public_key())
+
+    @property
+    def public_pem(self) -> str:
+        """The public half, for others."""
+        form = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return self.private.public_key().public_bytes(*form).decode()
+
+
+def sign_hallmark(manifest: Manifest, predicate: Mapping[str, object], key: SigningKey) -> dict[str, object]:
+    """A DSSE envelope whose payload names the whole and each file by hash."""
+    whole = {"name": "content", "digest": {"sha256": manifest.digest.removeprefix("sha256:")}}
+    files = [{"name": entry.path, "digest": {"sha256": entry.sha256}} for entry in manifest.files]
+    statement = {
+        "_type": STATEMENT_TYPE,
+        "subject": [whole, *files],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": dict(predicate),
+    }
+    payload = msgspec.json.encode(statement, order="sorted")
+    signature = key.private.sign(_signed_bytes(payload))
+    return {
+        "payloadType": PAYLOAD_TYPE,
+        "payload": base64.b64encode(payload).decode(),
+        "signatures": [{"keyid": key.id, "sig": base64.b64encode(signature).decode()}],
+    }
+
+
+def open_hallmark(envelope: Mapping[str, object], public_keys: Mapping[str, str]) -> dict[str, object] | None:
+    """The statement inside if one of these keys (id → PEM) has signed it, else None."""
+    payload = base64.b64decode(str(envelope["payload"]))
+    signatures = envelope["signatures"]
+    assert isinstance(signatures, list)
+    for each in signatures:
+        pem = public_keys.get(each["keyid"])
+        if pem is not None and _is_signed(pem, base64.b64decode(each["sig"]), payload):
+            statement: dict[str, object] = msgspec.json.decode(payload)
+            return statement
+    return None
+
+
+def key_id(public: Ed25519PublicKey) -> str:
+    """A short name for a public key."""
+    raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return hashlib.sha256(raw).hexdigest()[:32]
+
+
+def _is_signed(pem: str, signature: bytes, payload: bytes) -> bool:
+    public = serialization.load_pem_public_key(pem.encode())
+    assert isinstance(public, Ed25519PublicKey)
+    try:
+        public.verify(signature, _signed_bytes(payload))
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _signed_bytes(payload: bytes) -> bytes:
+    """DSSE's pre-authentication encoding: the type is signed together with the payload."""
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)

@@ -1,0 +1,1 @@
+"""The command line: prints, reads arguments, exits. Each command is a file."""

@@ -1,0 +1,36 @@
+"""Paths inside archives and repositories: plain, relative, forward, or refused."""
+
+import unicodedata
+from pathlib import PurePosixPath
+
+from assay.fetch.limits import Limits
+from assay.model.errors import Invalid
+
+
+def checked_path(path: str, limits: Limits) -> str:
+    """The same path if it is harmless; Invalid if it climbs, is absolute, or hides something."""
+    if problem := problem_with(path, limits):
+        raise Invalid(f"The path {path[:100]!r} {problem}.", code="bad_path")
+    return path
+
+
+def problem_with(path: str, limits: Limits) -> str | None:
+    """What is wrong with a path, in words."""
+    if not path or len(path) > limits.path_length:
+        return f"must have 1 to {limits.path_length} characters"
+    if path.startswith("/") or "\\" in path or ":" in path.split("/", 1)[0]:
+        return "must be relative, with forward slashes"
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return "must not contain empty parts, '.' or '..'"
+    if len(parts) > limits.path_depth:
+        return f"must not be deeper than {limits.path_depth} folders"
+    if any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") for character in path):
+        return "must not contain control or invisible characters"
+    return None
+
+
+def folder_of(skill_path: str) -> str:
+    """The folder of a SKILL.md, empty for the root."""
+    parent = str(PurePosixPath(skill_path).parent)
+    return "" if parent == "." else parent

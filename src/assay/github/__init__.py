@@ -1,0 +1,1 @@
+"""The outside world: GitHub, through few endpoints."""

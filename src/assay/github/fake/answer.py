@@ -1,0 +1,95 @@
+"""An answer on its way to the client, and the ones GitHub gives again and again."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+Header = tuple[bytes, bytes]
+
+DOCS = "https://docs.github.com/rest"
+JSON_TYPE: Header = (b"content-type", b"application/json; charset=utf-8")
+TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
+HTML_TYPE: Header = (b"content-type", b"text/html; charset=utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, headers and body; the rate limit's headers are added for each call."""
+
+    status: int
+    body: bytes = b""
+    headers: tuple[Header, ...] = ()
+    digest: bytes = b""
+    """Of the body, when the answer can be asked for conditionally."""
+    streamed: bool = False
+    """Without Content-Length, in chunks."""
+    hang_up_after_bytes: int | None = None
+    """Close the connection when so much of the body was sent."""
+
+
+class Handled(NamedTuple):
+    """What a request came to: the answer, its route's name, and whether it cost a call of the API."""
+
+    route: str
+    answer: Answer
+    headers: tuple[Header, ...] = ()
+    charged: bool = False
+
+
+def json_answer(status: int, value: object, *headers: Header, conditional: bool = False) -> Answer:
+    """JSON; a conditional answer carries an ETag."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    digest = hashlib.sha256(body).digest() if conditional else b""
+    return Answer(status, body, (JSON_TYPE, *headers), digest)
+
+
+def problem(status: int, message: str, docs: str = DOCS, **details: object) -> Answer:
+    """An error as the REST API words it."""
+    return json_answer(status, {"message": message, **details, "documentation_url": docs, "status": str(status)})
+
+
+def text_answer(status: int, text: str, *headers: Header) -> Answer:
+    """Plain text, as raw and codeload answer errors."""
+    return Answer(status, text.encode(), (TEXT_TYPE, *headers))
+
+
+def api_redirect(location: str) -> Answer:
+    """Where a renamed repository is now, by its number."""
+    value = {
+        "message": "Moved Permanently",
+        "url": location,
+        "documentation_url": f"{DOCS}/guides/best-practices-for-using-the-rest-api#follow-redirects",
+    }
+    return json_answer(301, value, (b"location", location.encode()))
+
+
+@lru_cache(maxsize=10_000)
+def etag_of(digest: bytes, token: str | None) -> bytes:
+    """The opaque part of an answer's ETag; GitHub's differ from token to token."""
+    return hashlib.sha256(digest + (token or "").encode()).hexdigest().encode()
+
+
+NO_ANSWER = Answer(status=0)
+"""The connection is closed before anything was said."""
+NOT_FOUND = problem(404, "Not Found")
+EMPTY_REPOSITORY = problem(409, "Git Repository is empty.")
+BAD_CREDENTIALS = problem(401, "Bad credentials")
+BLOCKED = json_answer(
+    451,
+    {
+        "message": "Repository access blocked",
+        "block": {
+            "reason": "dmca",
+            "created_at": "2026-01-01T00:00:00Z",
+            "html_url": "https://github.com/github/dmca/blob/master/2026/01/2026-01-01-example.md",
+        },
+    },
+)
+NO_USER_AGENT = text_answer(
+    403,
+    "Request forbidden by administrative rules. Please make sure your request has a User-Agent header.",
+)
+TEXT_NOT_FOUND = text_answer(404, "404: Not Found")
+TEXT_BLOCKED = text_answer(451, "Repository access blocked")

@@ -1,0 +1,53 @@
+"""Who asked what: the calls the fake answered, for tests and benchmarks to count."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple, overload
+
+ROUTES = ("repo", "commit", "tree", "search", "raw", "archive", "web", "rate_limit")
+
+
+class Call(NamedTuple):
+    """One request and how it ended; status 0 means the connection was dropped unanswered."""
+
+    host: str
+    """The prefix it came to: api, raw, codeload or web."""
+    route: str
+    path: str
+    status: int
+    token: str | None
+    authorization: bool
+    """Whether an Authorization header of any form arrived."""
+    charged: bool
+    """Whether it used up one call of a rate limit."""
+
+
+class CallLog(Sequence[Call]):
+    """The calls in order. Only the first `keep` are held, for long benchmarks; the counts are exact."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self.clear()
+
+    def record(self, call: Call) -> None:
+        """Add a call."""
+        self.by_route[call.route] += 1
+        self.charged += call.charged
+        if len(self._calls) < self._keep:
+            self._calls.append(call)
+
+    def clear(self) -> None:
+        """Start counting from nothing."""
+        self._calls: list[Call] = []
+        self.by_route: Counter[str] = Counter()
+        self.charged = 0
+
+    @overload
+    def __getitem__(self, index: int) -> Call: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Call]: ...
+    def __getitem__(self, index: int | slice) -> Call | list[Call]:
+        return self._calls[index]
+
+    def __len__(self) -> int:
+        return len(self._calls)

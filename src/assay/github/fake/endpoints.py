@@ -1,0 +1,82 @@
+"""The endpoints of the REST API: repository, commit and tree."""
+
+from assay.github.fake.answer import (
+    BLOCKED,
+    DOCS,
+    EMPTY_REPOSITORY,
+    NOT_FOUND,
+    Answer,
+    api_redirect,
+    json_answer,
+    problem,
+)
+from assay.github.fake.bodies import commit_body, full_repository, tree_body
+from assay.github.fake.repository import FakeRepository
+from assay.github.fake.request import Request
+from assay.github.fake.search import answer_search
+from assay.github.fake.world import FakeGitHub
+
+
+def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
+    """The answer of a route to somebody who may ask."""
+    if request.method not in ("GET", "HEAD") or route == "unknown":
+        return NOT_FOUND
+    if route == "search":
+        return answer_search(world, request)
+    if request.parts[1] == "repositories":
+        number = request.parts[2]
+        repository = world.directory.find_by_id(int(number)) if number.isdecimal() else None
+        moved, rest = False, request.parts[3:]
+    else:
+        repository, moved = world.directory.find(f"{request.parts[2]}/{request.parts[3]}")
+        rest = request.parts[4:]
+    if repository is None or not repository.visible_to(request.token):
+        return NOT_FOUND
+    if moved:
+        target = "/".join([f"{world.base_url}/api/repositories/{repository.id}", *rest])
+        return api_redirect(target + request.query_suffix())
+    if repository.blocked:
+        return BLOCKED
+    match route:
+        case "repo":
+            return _repository(world, repository)
+        case "commit":
+            return _commit(world, repository, "/".join(rest[1:]))
+        case _:
+            return _tree(world, repository, "/".join(rest[2:]), "recursive=" in request.query)
+
+
+def _repository(world: FakeGitHub, repository: FakeRepository) -> Answer:
+    return repository.remembered(
+        "repo", lambda: json_answer(200, full_repository(repository, world.base_url), conditional=True)
+    )
+
+
+def _commit(world: FakeGitHub, repository: FakeRepository, ref: str) -> Answer:
+    if not repository.commits:
+        return EMPTY_REPOSITORY
+    commit = repository.resolve(ref)
+    if commit is None:
+        return problem(422, f"No commit found for SHA: {ref}", f"{DOCS}/commits/commits#get-a-commit")
+    return repository.remembered(
+        ("commit", commit.sha),
+        lambda: json_answer(200, commit_body(repository, commit, world.base_url), conditional=True),
+    )
+
+
+def _tree(world: FakeGitHub, repository: FakeRepository, ref: str, recursive: bool) -> Answer:
+    if not repository.commits:
+        return EMPTY_REPOSITORY
+    commit = repository.resolve(ref)
+    if commit is not None:
+        tree, sha = commit.tree, commit.tree.sha
+    else:
+        holders = (commit.tree for commit in repository.commits.values() if ref in commit.tree.folders)
+        found = next(holders, None)
+        if found is None:
+            return NOT_FOUND
+        tree, sha = found, ref
+    return repository.remembered(
+        ("tree", sha, recursive),
+        lambda: json_answer(200, tree_body(repository, tree, sha, recursive, world.base_url), conditional=True),
+    )

@@ -1,0 +1,176 @@
+"""The world a test builds: repositories, tokens, limits and failures of one fake GitHub."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from assay.github.fake import faults
+from assay.github.fake.answer import Answer
+from assay.github.fake.calls import ROUTES, CallLog
+from assay.github.fake.commit import Content
+from assay.github.fake.directory import Directory
+from assay.github.fake.limits import Limits
+from assay.github.fake.repository import FakeRepository
+
+
+class FakeGitHub:
+    """One GitHub. Tests change it from their thread while a server's thread answers from it."""
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], float] = time.time,
+        anonymous_limit: int = 60,
+        anonymous_search_limit: int = 10,
+        keep_calls: int = 100_000,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.now = now
+        self.base_url = "http://127.0.0.1"
+        self.directory = Directory()
+        self.limits = Limits(anonymous_limit, anonymous_search_limit)
+        self.faults = faults.Faults()
+        self.calls = CallLog(keep_calls)
+        self.exhausted_status = 403
+        """GitHub answers 403 or 429 when a limit is used up."""
+        self.etags_differ_by_token = True
+        """As GitHub's do: an ETag got with one token gives no 304 with another."""
+        self.anonymous_304_is_free = True
+        """GitHub promises free 304s only to authorized requests; set False to be as strict."""
+        self.incomplete_results = False
+        """What searches say of themselves."""
+        self._searches: dict[object, Answer] = {}
+
+    def add_repository(
+        self,
+        full_name: str,
+        files: Mapping[str, Content] | None = None,
+        *,
+        default_branch: str = "main",
+        stars: int = 0,
+        description: str = "",
+        topics: Iterable[str] = (),
+        private: bool = False,
+        readers: Iterable[str] = (),
+        created_at: str = "2026-01-01T00:00:00Z",
+        pushed_at: str | None = None,
+    ) -> FakeRepository:
+        """A new repository with one commit; without files it is empty. `readers` are tokens."""
+        with self.lock:
+            repository = FakeRepository(self, self.directory.next_id, full_name)
+            repository.default_branch = default_branch
+            repository.stars = stars
+            repository.description = description
+            repository.topics = tuple(topics)
+            repository.private = private
+            repository.allow(readers)
+            repository.created_at = repository.pushed_at = created_at
+            if files:
+                repository.push(files, message="Add files")
+            if pushed_at:
+                repository.pushed_at = pushed_at
+            self.directory.add(repository)
+            self.forget_searches()
+            return repository
+
+    def add_token(
+        self,
+        token: str,
+        *,
+        limit: int = 5000,
+        used: int = 0,
+        search_limit: int = 30,
+        code_search_limit: int = 10,
+    ) -> str:
+        """Accept a token; `limit` is core calls an hour, the search limits are calls a minute."""
+        with self.lock:
+            self.limits.add_token(token, limit, search_limit, code_search_limit, used)
+        return token
+
+    def revoke_token(self, token: str) -> None:
+        """From now on the token is bad credentials."""
+        with self.lock:
+            self.limits.revoke_token(token)
+
+    def limit_anonymous(self, limit: int, search_limit: int = 10) -> None:
+        """Change what a client without a token may do, with fresh windows."""
+        with self.lock:
+            self.limits.limit_anonymous(limit, search_limit)
+
+    def fail(
+        self,
+        route: str,
+        status: int = 500,
+        times: int | None = 1,
+        retry_after: int | None = None,
+        body: bytes | str | None = None,
+    ) -> None:
+        """Answer a route with an error; `times` None until `heal`."""
+        content = body.encode() if isinstance(body, str) else body
+        self._add_fault(route, faults.failure(route, status, times, retry_after, content))
+
+    def secondary_limit(self, route: str, retry_after: int | None = 2, times: int | None = 1) -> None:
+        """Refuse a route as GitHub refuses clients that are too quick."""
+        self._add_fault(route, faults.secondary_limit(times, retry_after))
+
+    def drop_connection(self, route: str, times: int | None = 1, after_bytes: int | None = None) -> None:
+        """Close the connection before answering, or when so many bytes of the body were sent."""
+        self._add_fault(route, faults.dropped_connection(times, after_bytes))
+
+    def truncate_archive(self, times: int | None = 1, keep_bytes: int | None = None) -> None:
+        """Send only the first bytes of an archive, by default half, as a complete answer."""
+        self._add_fault("archive", faults.truncation(times, keep_bytes))
+
+    def latency(self, route: str, seconds: float) -> None:
+        """Hold a route's answers back."""
+        with self.lock:
+            self.faults.latency_seconds[_known(route)] = seconds
+
+    def heal(self) -> None:
+        """Forget all failures and delays."""
+        with self.lock:
+            self.faults.clear()
+
+    def count(self, route: str | None = None) -> int:
+        """How many calls a route got, or all."""
+        with self.lock:
+            return self.calls.by_route.total() if route is None else self.calls.by_route[_known(route)]
+
+    def count_api(self) -> int:
+        """How many calls were charged to a rate limit."""
+        with self.lock:
+            return self.calls.charged
+
+    def reset_calls(self) -> None:
+        """Count from nothing again."""
+        with self.lock:
+            self.calls.clear()
+
+    def serve_at(self, base_url: str) -> None:
+        """Say where the world is reached, since answers carry addresses."""
+        with self.lock:
+            self.base_url = base_url
+            self.forget_searches()
+            for repository in self.directory.all():
+                repository.forget_answers()
+
+    def remembered_search(self, key: object, make: Callable[[], Answer]) -> Answer:
+        """A search's answer, made once and given again until some repository changes."""
+        answer = self._searches.get(key)
+        if answer is None:
+            answer = self._searches[key] = make()
+        return answer
+
+    def forget_searches(self) -> None:
+        """Search anew."""
+        self._searches.clear()
+
+    def _add_fault(self, route: str, fault: faults.Fault) -> None:
+        with self.lock:
+            self.faults.add(_known(route), fault)
+
+
+def _known(route: str) -> str:
+    if route not in ROUTES:
+        raise ValueError(f"{route} is no route; there are {', '.join(ROUTES)}.")
+    return route

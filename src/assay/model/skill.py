@@ -1,0 +1,99 @@
+"""A skill: the listing, its versions and what certifies them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from assay.model.repository import RepositoryName
+
+
+class Tier(StrEnum):
+    """How far a version was examined."""
+
+    SCANNED = "SCANNED"
+    VERIFIED = "VERIFIED"
+    CERTIFIED = "CERTIFIED"
+
+
+class Method(StrEnum):
+    """Who examined it last."""
+
+    STATIC = "static"
+    JUDGE = "judge"
+    REVIEW = "review"
+
+
+class TrustTier(StrEnum):
+    """Trust in one letter and digit, T0 lowest."""
+
+    T0 = "T0"
+    T1 = "T1"
+    T2 = "T2"
+    T3 = "T3"
+    T4 = "T4"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What the registry says about one content digest, and its signature over that."""
+
+    tier: Tier
+    method: Method
+    score: int
+    trust_score: int
+    trust_tier: TrustTier
+    certified_at: datetime
+    hallmark: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a skill says of itself, from its front matter."""
+
+    name: str | None
+    description: str
+    version: str | None
+    license: str | None
+    author: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillVersion:
+    """One immutable version of a listing."""
+
+    id: UUID
+    version: str
+    content_digest: str
+    commit: str
+    tier: Tier
+    score: int
+    hallmark: Mapping[str, object]
+    published_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One listing."""
+
+    id: UUID
+    name: str
+    display_name: str
+    description: str
+    author: str
+    repository: RepositoryName
+    skill_path: str
+    license: str | None
+    tier: Tier
+    method: Method
+    score: int
+    trust_score: int
+    trust_tier: TrustTier
+    certified_at: datetime
+    current_version: str
+    content_digest: str
+    commit: str
+    stars: int | None
+    created_at: datetime
+    updated_at: datetime

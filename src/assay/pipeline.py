@@ -1,0 +1,150 @@
+"""The table of contents: what happens to a submission, in order."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import structlog
+
+from assay.blobs.blobs import Blobs, save_source
+from assay.certify.certify import certify_source
+from assay.certify.hallmark import SigningKey
+from assay.current import running
+from assay.fetch.source import Fetched, Fetcher
+from assay.judge.policy import Policy, judge_report
+from assay.model.clock import Clock
+from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
+from assay.model.finding import Report
+from assay.model.source import Source
+from assay.model.submission import Reason, State, Submission
+from assay.model.verdict import Decision
+from assay.publish.identity import record_identity
+from assay.publish.postpone import give_up, retry_or_fail, snooze
+from assay.publish.publish import Approved, publish_skill
+from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
+from assay.queue.job import Job
+from assay.queue.outcome import Again, Done, Outcome
+from assay.queue.retry import RetryBudget
+from assay.scan.front_matter import describe
+from assay.scan.ruleset import Ruleset
+from assay.scan.scan import ENGINE, scan_source
+from assay.store.database import Database
+from assay.store.scans import find_report
+from assay.store.submissions import LostLease, Step, claim_submission, move, renew
+from assay.submit.validate import listing_name
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the pipeline works with."""
+
+    store: Database
+    blobs: Blobs
+    fetcher: Fetcher
+    ruleset: Ruleset
+    policy: Policy
+    key: SigningKey
+    clock: Clock
+    budget: RetryBudget
+    worker: str
+    deadline_seconds: float
+
+
+async def process(job: Job, tools: Tools) -> Outcome:
+    """Take a job's submission as far as it goes, and say what to do with the job."""
+    async with tools.store.begin() as db:
+        submission = await claim_submission(
+            db, job.subject_id, job.cycle, worker=tools.worker, lease_seconds=tools.deadline_seconds
+        )
+    if submission is None:
+        return Done()
+    with running("submission", submission_id=submission.id):
+        return await _guarded(submission, tools)
+
+
+async def assay(submission: Submission, tools: Tools) -> Submission:
+    """The story: fetch, scan, judge, then refuse or certify and publish."""
+    async with tools.fetcher.fetch(submission) as fetched:
+        source = fetched.source
+        submission, known = await _start_scan(submission, fetched, tools)
+        report = known or await _scan(source, tools)
+        verdict = judge_report(report, tools.policy)
+        if verdict.decision is not Decision.APPROVE:
+            async with tools.store.begin() as db:
+                return await refuse_skill(db, submission, source, report, verdict)
+        name = listing_name(submission.repository.name, submission.skill_name)
+        certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
+        description = describe(source.skill_md)
+        await save_source(tools.blobs, source)
+        async with tools.store.begin() as db:
+            approved = Approved(name, source, description, report, verdict, certificate)
+            return await publish_skill(db, submission, approved)
+
+
+async def _start_scan(submission: Submission, fetched: Fetched, tools: Tools) -> tuple[Submission, Report | None]:
+    """Fetched: say so, and look whether these very bytes were scanned before."""
+    async with tools.store.begin() as db:
+        canonical = await record_identity(db, submission.repository, fetched.resolution)
+        if canonical.id == submission.repository.id:
+            known = await find_report(db, fetched.source.digest, 1, ENGINE, tools.ruleset.version)
+            step = Step(State.TIER1_SCANNING, "fetched", {"commit": fetched.source.commit})
+            return await move(db, submission, step, actor="worker"), known
+    raise Invalid(f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed")
+
+
+async def _scan(source: Source, tools: Tools) -> Report:
+    started = perf_counter()
+    report = await asyncio.to_thread(scan_source, source, tools.ruleset)
+    return replace(report, duration_ms=(perf_counter() - started) * 1000)
+
+
+async def _guarded(submission: Submission, tools: Tools) -> Outcome:
+    """Every way a run can end becomes a state with a reason; nothing ends in silence."""
+    if submission.claims > tools.budget.claims:
+        reason = Reason("worker_lost", f"Its worker died {submission.claims - 1} times while working on it.")
+        async with tools.store.begin() as db:
+            return await give_up(db, submission, reason, attempts=submission.attempts)
+    try:
+        async with asyncio.timeout(tools.deadline_seconds):
+            finished = await assay(submission, tools)
+        log.info(f"{finished.state} {finished.repository.name} {finished.skill_name}")
+        return Done()
+    except LostLease as lost:
+        log.info("Left it to the worker that took over", reason=lost.message)
+        return Done()
+    except (NotFound, Invalid) as problem:
+        log.info(f"Refused {submission.repository.name} {submission.skill_name}: {problem.message}")
+        return await _settle(submission, problem, tools)
+    except Unavailable as problem:
+        log.warning(f"Postponed {submission.repository.name} {submission.skill_name}: {problem.message}")
+        return await _settle(submission, problem, tools)
+    except TimeoutError:
+        slow = Unavailable(f"It took longer than {tools.deadline_seconds:.0f} s.", code="timed_out")
+        return await _settle(submission, slow, tools)
+    except Exception as bug:
+        log.exception("A bug stopped a submission")
+        broken = Unavailable(f"Assay failed: {type(bug).__name__}.", code="internal_error")
+        return await _settle(submission, broken, tools)
+
+
+async def _settle(submission: Submission, problem: NotFound | Invalid | Unavailable, tools: Tools) -> Outcome:
+    """The one place where an error becomes a state."""
+    reason = reason_of(problem)
+    try:
+        async with tools.store.begin() as db:
+            held = await renew(db, submission)
+            match problem:
+                case RateLimited():
+                    return await snooze(db, held, reason, problem.retry_after_seconds)
+                case Unavailable():
+                    return await retry_or_fail(db, held, reason, tools.budget)
+                case NotFound() | Invalid():
+                    await refuse_submission(db, held, reason, trigger="refused")
+                    return Done()
+    except LostLease:
+        return Done()
+    except Unavailable:
+        # The database itself is away; the queue keeps the job until it is back.
+        return Again(tools.budget.seconds)

@@ -1,0 +1,137 @@
+"""Publish: listing, version, hallmark, scan, state, event and change record in one transaction."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.finding import Report
+from assay.model.ids import new_id
+from assay.model.skill import Certificate, Description, SkillVersion
+from assay.model.source import Source
+from assay.model.submission import Reason, State, Submission
+from assay.model.verdict import Verdict
+from assay.publish.refuse import refuse_submission
+from assay.publish.version import next_version
+from assay.store.changes import record_change
+from assay.store.contents import save_content
+from assay.store.scans import save_scan
+from assay.store.skills import (
+    Listing,
+    add_listing,
+    add_version,
+    list_versions,
+    lock_listing,
+    update_listing,
+)
+from assay.store.submissions import Step, move
+
+
+@dataclass(frozen=True)
+class Approved:
+    """Everything that goes public together."""
+
+    name: str
+    source: Source
+    description: Description
+    report: Report
+    verdict: Verdict
+    certificate: Certificate
+
+
+async def publish_skill(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
+    """Make this content the live version of its listing. Doing it twice equals doing it once."""
+    await save_content(db, approved.source.manifest)
+    scan_id = await save_scan(db, 1, approved.report, approved.verdict)
+    listed = await lock_listing(db, submission.repository.id, submission.skill_path)
+    listing = Listing(
+        id=listed[0] if listed else new_id(),
+        name=approved.name,
+        repository_id=submission.repository.id,
+        skill_path=submission.skill_path,
+        author=approved.description.author or submission.repository.name.owner,
+        description=approved.description,
+        certificate=approved.certificate,
+    )
+    if listed is None:
+        live = await _first_version(db, listing, approved, scan_id)
+    elif listed[1] == approved.name:
+        live = await _next_version(db, listing, approved, scan_id)
+    else:
+        live = None
+    if live is None:
+        return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
+    await _announce(db, submission, listing, live)
+    return await move(
+        db,
+        submission,
+        Step(State.AUTO_APPROVED, "approved", {"score": approved.verdict.score, "path": approved.verdict.path}),
+        Step(State.PUBLISHED, "published", {"version": live.version, "digest": live.content_digest}),
+        actor="worker",
+        skill_id=listing.id,
+        content_digest=live.content_digest,
+        score=approved.verdict.score,
+        reason_code=None,
+        reason_message=None,
+        next_step=None,
+    )
+
+
+@dataclass(frozen=True)
+class _Live:
+    """The version that is live now, and whether it became so just now."""
+
+    version: str
+    content_digest: str
+    is_new: bool
+
+
+async def _first_version(db: AsyncConnection, listing: Listing, approved: Approved, scan_id: int) -> _Live | None:
+    version = _make_version(approved, [])
+    if not await add_listing(db, listing, version.id):
+        return None
+    await add_version(db, listing.id, version, ordinal=1, scan_id=scan_id)
+    return _Live(version.version, version.content_digest, is_new=True)
+
+
+async def _next_version(db: AsyncConnection, listing: Listing, approved: Approved, scan_id: int) -> _Live:
+    """A version exists exactly if the content changed; known content becomes live again as it was."""
+    versions = await list_versions(db, listing.id)
+    known = next((each for each in versions if each.content_digest == approved.source.digest), None)
+    version = known or _make_version(approved, [each.version for each in versions])
+    if known is None:
+        await add_version(db, listing.id, version, ordinal=len(versions) + 1, scan_id=scan_id)
+    await update_listing(db, listing, version.id)
+    return _Live(version.version, version.content_digest, is_new=known is None)
+
+
+def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:
+    return SkillVersion(
+        id=new_id(),
+        version=next_version(approved.description.version, taken),
+        content_digest=approved.source.digest,
+        commit=approved.source.commit,
+        tier=approved.certificate.tier,
+        score=approved.certificate.score,
+        hallmark=approved.certificate.hallmark,
+        published_at=approved.certificate.certified_at,
+    )
+
+
+async def _announce(db: AsyncConnection, submission: Submission, listing: Listing, live: _Live) -> None:
+    if live.is_new:
+        data = {"name": listing.name, "version": live.version, "digest": live.content_digest}
+        await record_change(db, "publish", skill_id=listing.id, submission_id=submission.id, data=data)
+
+
+def _name_taken(name: str, listed: tuple[object, str] | None) -> Reason:
+    if listed is not None:
+        return Reason(
+            "already_listed",
+            f"This folder is already listed as {listed[1]}.",
+            f"Submit it as {listed[1].rpartition('/')[2]}, or remove that listing first.",
+        )
+    return Reason(
+        "name_taken",
+        f"The name {name} belongs to another folder of this repository.",
+        "Submit the skill under another name.",
+    )

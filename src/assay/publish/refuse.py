@@ -1,0 +1,56 @@
+"""Refuse: always with a reason that says which rule, which file, which line, and what to do."""
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.errors import AssayError
+from assay.model.finding import Report
+from assay.model.source import Source
+from assay.model.submission import Reason, State, Submission
+from assay.model.verdict import Decision, Verdict
+from assay.store.contents import save_content
+from assay.store.scans import save_scan
+from assay.store.submissions import Step, move
+
+NEXT_STEPS = {
+    "source_not_found": "Check the address and that the repository is public, then submit again.",
+    "source_empty": "Push a commit with the skill, then submit again.",
+    "skill_not_in_source": "Give the path of the SKILL.md in skillPath and submit again.",
+    "file_too_large": "Remove or shrink the file, then submit again.",
+    "skill_too_large": "Remove what the skill does not need, then submit again.",
+    "unsafe_file": "Replace it by a plain file with a plain name, then submit again.",
+}
+
+
+async def refuse_submission(db: AsyncConnection, submission: Submission, reason: Reason, *, trigger: str) -> Submission:
+    """The source itself cannot be listed: REJECTED."""
+    step = Step(State.REJECTED, trigger, {"reason": reason.code})
+    return await move(db, submission, step, actor="worker", **_reason_columns(reason))
+
+
+async def refuse_skill(
+    db: AsyncConnection, submission: Submission, source: Source, report: Report, verdict: Verdict
+) -> Submission:
+    """The verdict is no, or not without a person: the findings are kept and the reason is shown."""
+    assert verdict.reason is not None
+    await save_content(db, source.manifest)
+    await save_scan(db, 1, report, verdict)
+    to = State.NEEDS_REVIEW if verdict.decision is Decision.REVIEW else State.TIER1_FAILED
+    step = Step(to, "judged", {"score": verdict.score, "reason": verdict.reason.code})
+    return await move(
+        db,
+        submission,
+        step,
+        actor="worker",
+        content_digest=source.digest,
+        score=verdict.score,
+        **_reason_columns(verdict.reason),
+    )
+
+
+def reason_of(problem: AssayError) -> Reason:
+    """An error of the source as a reason for its author."""
+    return Reason(problem.code, problem.message, NEXT_STEPS.get(problem.code))
+
+
+def _reason_columns(reason: Reason) -> dict[str, str | None]:
+    return {"reason_code": reason.code, "reason_message": reason.message, "next_step": reason.next_step}

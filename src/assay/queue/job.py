@@ -1,0 +1,23 @@
+"""A job: the id of something to work on, and the round it belongs to."""
+
+from uuid import UUID
+
+import msgspec
+
+ENTRYPOINT = "submission"
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Jobs carry ids, never contents. A job of an earlier cycle finds nothing to do."""
+
+    subject_id: UUID
+    cycle: int
+
+    def encode(self) -> bytes:
+        """The payload that the queue keeps."""
+        return msgspec.json.encode(self)
+
+
+def decode_job(payload: bytes) -> Job:
+    """A job from its payload."""
+    return msgspec.json.decode(payload, type=Job)

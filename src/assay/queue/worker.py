@@ -1,0 +1,127 @@
+"""The worker: claims jobs in batches, keeps many in flight, gives back what it cannot finish."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import asyncpg
+import structlog
+from pgqueuer.adapters.drivers.asyncpg import AsyncpgPoolDriver
+from pgqueuer.core.qm import QueueManager
+from pgqueuer.domain.errors import FailingListenerError, RetryRequested
+from pgqueuer.domain.models import Job as EngineJob
+
+from assay.queue.engine import NAMES, queries_on
+from assay.queue.job import ENTRYPOINT, Job, decode_job
+from assay.queue.outcome import Again, Outcome
+
+log = structlog.get_logger()
+Handler = Callable[[Job], Awaitable[Outcome]]
+# Everything that says "the database went away"; the worker waits for it and goes on.
+OUTAGE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    FailingListenerError,
+    TimeoutError,
+)
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Batch × concurrency jobs are in flight at most."""
+
+    batch: int = 10
+    concurrency: int = 20
+    lease_seconds: float = 30
+    idle_seconds: float = 5
+    stop_seconds: float = 20
+    reconnect_seconds: float = 1
+
+    @property
+    def in_flight(self) -> int:
+        """The most jobs that one worker works on at once."""
+        return self.batch * self.concurrency
+
+
+async def run_worker(url: str, handle: Handler, options: WorkerOptions, stopping: asyncio.Event) -> None:
+    """Work until `stopping` is set; then finish what is in flight, or give it back after a while."""
+    while not stopping.is_set():
+        try:
+            async with _pool(url) as pool:
+                await _run_once(pool, handle, options, stopping)
+        except OUTAGE as problem:
+            log.warning("The queue does not answer; trying again", problem=repr(problem))
+            await _wait(stopping, options.reconnect_seconds)
+
+
+async def _run_once(pool: asyncpg.Pool, handle: Handler, options: WorkerOptions, stopping: asyncio.Event) -> None:
+    manager = QueueManager(queries_on(AsyncpgPoolDriver(pool)), channel=NAMES.channel)
+    given_up = asyncio.Event()
+
+    @manager.entrypoint(ENTRYPOINT, on_failure="hold", accepts_context=False)
+    async def work(job: EngineJob) -> None:
+        outcome = await _handle_or_give_back(job, handle, given_up)
+        if isinstance(outcome, Again):
+            raise RetryRequested(timedelta(seconds=outcome.after_seconds))
+
+    async with _stopper(manager, options, stopping, given_up):
+        await manager.run(
+            dequeue_timeout=timedelta(seconds=options.idle_seconds),
+            batch_size=options.batch,
+            max_concurrent_tasks=options.in_flight,
+            heartbeat_timeout=timedelta(seconds=options.lease_seconds),
+            shutdown_on_listener_failure=True,
+            log_aggregation_interval=timedelta(0),
+        )
+
+
+async def _handle_or_give_back(job: EngineJob, handle: Handler, given_up: asyncio.Event) -> Outcome:
+    """The handler's outcome, or `Again` at once if the worker has to stop before there is one."""
+    assert job.payload is not None
+    working = asyncio.ensure_future(handle(decode_job(job.payload)))
+    giving_up = asyncio.ensure_future(given_up.wait())
+    await asyncio.wait({working, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+    giving_up.cancel()
+    if working.done():
+        return working.result()
+    working.cancel()
+    await asyncio.wait({working})
+    return Again(0)
+
+
+@asynccontextmanager
+async def _stopper(
+    manager: QueueManager, options: WorkerOptions, stopping: asyncio.Event, given_up: asyncio.Event
+) -> AsyncIterator[None]:
+    async def stop() -> None:
+        await stopping.wait()
+        manager.shutdown.set()
+        await asyncio.sleep(options.stop_seconds)
+        given_up.set()
+
+    task = asyncio.create_task(stop())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+@asynccontextmanager
+async def _pool(url: str) -> AsyncIterator[asyncpg.Pool]:
+    pool = await asyncpg.create_pool(
+        url, min_size=2, max_size=4, command_timeout=30, server_settings={"application_name": "assay queue"}
+    )
+    try:
+        yield pool
+    finally:
+        pool.terminate()
+
+
+async def _wait(stopping: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(stopping.wait(), seconds)
+    except TimeoutError:
+        return

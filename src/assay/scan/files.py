@@ -1,0 +1,82 @@
+"""What a file is, by its bytes first and its name second, and its text as far as it has one."""
+
+import re
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+_EXECUTABLE_MAGIC = re.compile(
+    rb"\x7fELF|MZ|\xfe\xed\xfa[\xce\xcf]|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|\x00asm|dex\n",
+)
+_EXECUTABLE_NAME = re.compile(r"\.(?:exe|dll|so|dylib|pyc|pyo|class|jar|msi|dmg|pkg|scr|wasm)$")
+_ARCHIVE_MAGIC = re.compile(
+    rb"PK\x03\x04|PK\x05\x06|\x1f\x8b|BZh|\xfd7zXZ\x00|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\x28\xb5\x2f\xfd"
+)
+# These are zip files by their bytes, but documents by what opens them.
+_DOCUMENT_NAME = re.compile(r"\.(?:docx|xlsx|pptx|dotx|potx|xltx|odt|ods|odp|epub)$")
+_MARKDOWN_NAME = re.compile(r"\.(?:md|markdown|mdx|mdc|txt|rst|adoc)$|^[^.]+$")
+_SCRIPT_NAME = re.compile(
+    r"\.(?:sh|bash|zsh|fish|ksh|pyw?|[mc]?jsx?|[mc]?tsx?|rb|pl|php|lua|go|rs|java|kt|swift|c|cc|cpp|h|cs|fs|r|jl"
+    r"|scala|groovy|dart|exs?|ps1|psm1|bat|cmd|vbs|applescript|scpt|awk|sql|ipynb|vue|svelte|m|hta|wsf|tcl|nim|zig)$"
+    r"|^(?:makefile|dockerfile|justfile|rakefile|gemfile|package\.json)$"
+)
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class FileKind(StrEnum):
+    """How a file is read."""
+
+    MARKDOWN = "markdown"
+    SCRIPT = "script"
+    DATA = "data"
+    EXECUTABLE = "executable"
+    ARCHIVE = "archive"
+    BINARY = "binary"
+
+
+UNREADABLE = frozenset({FileKind.EXECUTABLE, FileKind.ARCHIVE, FileKind.BINARY})
+
+
+def kind_of(path: str, content: bytes) -> FileKind:
+    """What this file is. Bytes outweigh the name, so that no extension hides a program."""
+    name = PurePosixPath(path).name.lower()
+    binary = _is_binary(content)
+    if binary and (_EXECUTABLE_MAGIC.match(content) or _EXECUTABLE_NAME.search(name)):
+        return FileKind.EXECUTABLE
+    if binary and _ARCHIVE_MAGIC.match(content) and not _DOCUMENT_NAME.search(name):
+        return FileKind.ARCHIVE
+    if _SCRIPT_NAME.search(name) or content.startswith(b"#!"):
+        return FileKind.SCRIPT
+    if binary:
+        return FileKind.BINARY
+    return FileKind.MARKDOWN if _MARKDOWN_NAME.search(name) else FileKind.DATA
+
+
+def text_of(content: bytes) -> str:
+    """All text in these bytes; what is no text becomes U+FFFD, so that the rest is read all the same."""
+    if content.startswith(_UTF_16):
+        return content.decode("utf-16", errors="replace")
+    return content.decode("utf-8", errors="replace")
+
+
+def is_text(content: bytes) -> bool:
+    """Whether this is UTF-8 without NUL, which shells skip and people cannot see."""
+    if b"\x00" in content:
+        return False
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_binary(content: bytes) -> bool:
+    if content.startswith(_UTF_16) or is_text(content):
+        return False
+    return b"\x00" in content or not _mostly_printable(content)
+
+
+def _mostly_printable(content: bytes) -> bool:
+    # A letter or two in an old encoding do not make a text binary; an image is far from printable.
+    sample = content[:4096]
+    odd = sum(byte < 9 or 13 < byte < 32 or byte > 126 for byte in sample)
+    return odd * 10 < len(sample)

@@ -1,0 +1,1 @@
+"""Shows what there is: reads only, each number defined once."""

@@ -1,0 +1,51 @@
+"""The catalogue: pages of listings, and one of them with its versions, files and findings."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.scan import Scan
+from assay.model.skill import Skill, SkillVersion
+from assay.model.source import FileEntry
+from assay.serve.cursor import decode_cursor, encode_cursor
+from assay.store.contents import list_files
+from assay.store.scans import list_scans
+from assay.store.skills import count_skills, get_skill, list_skills, list_versions
+
+
+@dataclass(frozen=True)
+class CataloguePage:
+    """A page of listings."""
+
+    skills: list[Skill]
+    total: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class SkillDetail:
+    """A listing, its versions (newest first), and the files and scans of the live one."""
+
+    skill: Skill
+    versions: list[SkillVersion]
+    files: list[FileEntry]
+    scans: list[Scan]
+
+
+async def read_catalogue(db: AsyncConnection, *, cursor: str | None, limit: int) -> CataloguePage:
+    """Last updated first."""
+    found = await list_skills(db, before=decode_cursor(cursor), limit=limit + 1)
+    page = found[:limit]
+    more = encode_cursor(page[-1].updated_at, page[-1].id) if len(found) > limit else None
+    return CataloguePage(page, await count_skills(db), more)
+
+
+async def read_skill(db: AsyncConnection, name: str) -> SkillDetail:
+    """One listing, or NotFound."""
+    skill = await get_skill(db, name)
+    return SkillDetail(
+        skill,
+        await list_versions(db, skill.id),
+        await list_files(db, skill.content_digest),
+        await list_scans(db, skill.content_digest),
+    )

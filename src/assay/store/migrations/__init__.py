@@ -1,0 +1,1 @@
+"""The numbered, forward-only steps that build the schema."""

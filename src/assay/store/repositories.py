@@ -1,0 +1,102 @@
+"""Repositories under one identity: spellings and renames all lead to the same row."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.repository import Host, Repository, RepositoryName
+from assay.store.tables import repository, repository_alias
+
+COLUMNS = (
+    repository.c.id,
+    repository.c.host,
+    repository.c.owner,
+    repository.c.name,
+    repository.c.host_id,
+    repository.c.commit,
+)
+
+
+async def find_repository(db: AsyncConnection, name: RepositoryName) -> Repository | None:
+    """The repository that is, or once was, called this."""
+    host, owner, plain = name.key
+    alias = select(repository_alias.c.repository_id).where(
+        repository_alias.c.host == host, repository_alias.c.owner == owner, repository_alias.c.name == plain
+    )
+    by_name = select(*COLUMNS).where(
+        repository.c.host == host,
+        func.lower(repository.c.owner) == owner,
+        func.lower(repository.c.name) == plain,
+    )
+    by_alias = select(*COLUMNS).where(repository.c.id == alias.scalar_subquery())
+    row = (await db.execute(by_name.union_all(by_alias).limit(1))).one_or_none()
+    return repository_of(row) if row else None
+
+
+async def find_or_add_repository(db: AsyncConnection, name: RepositoryName) -> Repository:
+    """Idempotent; two that add the same name at once get the same row."""
+    found = await find_repository(db, name)
+    if found:
+        return found
+    added = (
+        upsert(repository)
+        .values(host=name.host.value, owner=name.owner, name=name.name)
+        .on_conflict_do_nothing()
+        .returning(*COLUMNS)
+    )
+    row = (await db.execute(added)).one_or_none()
+    if row:
+        return repository_of(row)
+    # Somebody else has just committed it: it was invisible to the first look, not to this one.
+    found = await find_repository(db, name)
+    assert found is not None
+    return found
+
+
+async def record_resolution(
+    db: AsyncConnection,
+    known: Repository,
+    *,
+    name: RepositoryName,
+    host_id: int,
+    default_branch: str,
+    stars: int,
+    commit: str,
+    resolved_at: datetime,
+) -> Repository:
+    """Write down what the host says. Returns the canonical row, which is another one if this is a second name."""
+    canonical = await _by_host_id(db, name.host, host_id) or known
+    if canonical.id != known.id or known.name.key != name.key:
+        await _add_alias(db, known.name, canonical)
+    taken = await find_repository(db, name)
+    renamed = {"owner": name.owner, "name": name.name} if taken is None or taken.id == canonical.id else {}
+    facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
+    statement = (
+        update(repository)
+        .where(repository.c.id == canonical.id)
+        .values(**facts, **renamed, resolved_at=resolved_at)
+        .returning(*COLUMNS)
+    )
+    return repository_of((await db.execute(statement)).one())
+
+
+async def _by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:
+    statement = select(*COLUMNS).where(repository.c.host == host.value, repository.c.host_id == host_id)
+    row = (await db.execute(statement)).one_or_none()
+    return repository_of(row) if row else None
+
+
+async def _add_alias(db: AsyncConnection, name: RepositoryName, canonical: Repository) -> None:
+    host, owner, plain = name.key
+    statement = upsert(repository_alias).values(host=host, owner=owner, name=plain, repository_id=canonical.id)
+    await db.execute(statement.on_conflict_do_nothing())
+
+
+def repository_of(row: Sequence[Any]) -> Repository:
+    """A row of COLUMNS as a value."""
+    number, host, owner, name, host_id, commit = row
+    return Repository(number, RepositoryName(Host(host), owner, name), host_id, commit)

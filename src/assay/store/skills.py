@@ -1,0 +1,217 @@
+"""Listings and their versions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, and_, func, literal, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.errors import NotFound
+from assay.model.repository import Host, RepositoryName
+from assay.model.skill import Certificate, Description, Method, Skill, SkillVersion, Tier, TrustTier
+from assay.store.tables import repository, skill, skill_version
+
+COLUMNS = (
+    skill.c.id,
+    skill.c.name,
+    skill.c.display_name,
+    skill.c.description,
+    skill.c.author,
+    skill.c.skill_path,
+    skill.c.license,
+    skill.c.tier,
+    skill.c.method,
+    skill.c.score,
+    skill.c.trust_score,
+    skill.c.trust_tier,
+    skill.c.certified_at,
+    skill.c.created_at,
+    skill.c.updated_at,
+    skill_version.c.version,
+    skill_version.c.content_digest,
+    skill_version.c.commit,
+    repository.c.host,
+    repository.c.owner,
+    repository.c.name.label("repository_name"),
+    repository.c.stars,
+)
+VERSION_COLUMNS = (
+    skill_version.c.id,
+    skill_version.c.version,
+    skill_version.c.content_digest,
+    skill_version.c.commit,
+    skill_version.c.tier,
+    skill_version.c.score,
+    skill_version.c.hallmark,
+    skill_version.c.published_at,
+)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is written about a skill when one of its versions goes live."""
+
+    id: UUID
+    name: str
+    repository_id: int
+    skill_path: str
+    author: str
+    description: Description
+    certificate: Certificate
+
+
+async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> tuple[UUID, str] | None:
+    """Id and name of the listing of this folder, locked until the end of the transaction."""
+    statement = (
+        select(skill.c.id, skill.c.name)
+        .where(skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
+        .with_for_update()
+    )
+    row = (await db.execute(statement)).one_or_none()
+    return (row.id, row.name) if row else None
+
+
+async def add_listing(db: AsyncConnection, listing: Listing, version_id: UUID) -> bool:
+    """Insert a listing whose first version follows in the same transaction; False if name or folder is taken."""
+    statement = (
+        upsert(skill)
+        .values(
+            id=listing.id,
+            name=listing.name,
+            repository_id=listing.repository_id,
+            skill_path=listing.skill_path,
+            current_version_id=version_id,
+            **_described(listing),
+        )
+        .on_conflict_do_nothing()
+        .returning(skill.c.id)
+    )
+    return (await db.execute(statement)).one_or_none() is not None
+
+
+async def update_listing(db: AsyncConnection, listing: Listing, version_id: UUID) -> None:
+    """Make a version the live one and describe the listing by it."""
+    statement = (
+        update(skill)
+        .where(skill.c.id == listing.id)
+        .values(current_version_id=version_id, updated_at=func.now(), **_described(listing))
+    )
+    await db.execute(statement)
+
+
+async def add_version(
+    db: AsyncConnection,
+    skill_id: UUID,
+    version: SkillVersion,
+    *,
+    ordinal: int,
+    scan_id: int,
+) -> None:
+    """Append an immutable version."""
+    await db.execute(
+        upsert(skill_version).values(
+            id=version.id,
+            skill_id=skill_id,
+            version=version.version,
+            ordinal=ordinal,
+            content_digest=version.content_digest,
+            commit=version.commit,
+            scan_id=scan_id,
+            tier=version.tier.value,
+            score=version.score,
+            hallmark=dict(version.hallmark),
+            published_at=version.published_at,
+        )
+    )
+
+
+async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersion]:
+    """All versions of a listing, newest first."""
+    statement = (
+        select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id).order_by(skill_version.c.ordinal.desc())
+    )
+    return [
+        SkillVersion(row.id, row.version, row.content_digest, row.commit, Tier(row.tier), *row[5:])
+        for row in await db.execute(statement)
+    ]
+
+
+async def get_skill(db: AsyncConnection, name: str) -> Skill:
+    """The listing of this name, or NotFound."""
+    row = (await db.execute(read_skills().where(skill.c.name == name.lower()))).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no skill {name}.", code="skill_not_found")
+    return skill_of(row)
+
+
+async def find_name(db: AsyncConnection, skill_id: UUID) -> str | None:
+    """The name of a listing."""
+    return (await db.execute(select(skill.c.name).where(skill.c.id == skill_id))).scalar_one_or_none()
+
+
+async def list_skills(db: AsyncConnection, *, before: tuple[datetime, UUID] | None, limit: int) -> list[Skill]:
+    """A page, last updated first, from after the `before` position (updated_at, id)."""
+    statement = read_skills()
+    if before is not None:
+        statement = statement.where(tuple_(skill.c.updated_at, skill.c.id) < tuple_(*map(literal, before)))
+    ordered = statement.order_by(skill.c.updated_at.desc(), skill.c.id.desc()).limit(limit)
+    return [skill_of(row) for row in await db.execute(ordered)]
+
+
+async def count_skills(db: AsyncConnection) -> int:
+    """How many listings there are."""
+    return int((await db.execute(select(func.count()).select_from(skill))).scalar_one())
+
+
+def read_skills() -> Select[Any]:
+    """Listings with their live version and repository."""
+    joined = skill.join(skill_version, and_(skill.c.current_version_id == skill_version.c.id)).join(
+        repository, and_(skill.c.repository_id == repository.c.id)
+    )
+    return select(*COLUMNS).select_from(joined)
+
+
+def skill_of(row: Row[Any]) -> Skill:
+    """A row of COLUMNS as a value."""
+    return Skill(
+        id=row.id,
+        name=row.name,
+        display_name=row.display_name,
+        description=row.description,
+        author=row.author,
+        repository=RepositoryName(Host(row.host), row.owner, row.repository_name),
+        skill_path=row.skill_path,
+        license=row.license,
+        tier=Tier(row.tier),
+        method=Method(row.method),
+        score=row.score,
+        trust_score=row.trust_score,
+        trust_tier=TrustTier(row.trust_tier),
+        certified_at=row.certified_at,
+        current_version=row.version,
+        content_digest=row.content_digest,
+        commit=row.commit,
+        stars=row.stars,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _described(listing: Listing) -> Mapping[str, str | int | datetime | None]:
+    certificate = listing.certificate
+    return {
+        "display_name": listing.description.name or listing.name.rpartition("/")[2],
+        "description": listing.description.description,
+        "author": listing.author,
+        "license": listing.description.license,
+        "tier": certificate.tier.value,
+        "method": certificate.method.value,
+        "score": certificate.score,
+        "trust_score": certificate.trust_score,
+        "trust_tier": certificate.trust_tier.value,
+        "certified_at": certificate.certified_at,
+    }

@@ -1,0 +1,1 @@
+"""Accepts what people send: one admission for every way in."""

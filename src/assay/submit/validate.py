@@ -1,0 +1,96 @@
+"""What may be submitted: repository URLs, skill names and paths, checked and made canonical."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from assay.fetch.limits import Limits
+from assay.fetch.paths import checked_path, folder_of
+from assay.model.errors import Invalid
+from assay.model.repository import Host, RepositoryName
+
+DEFAULT_PATH = "SKILL.md"
+SHORTEST_NAME, LONGEST_NAME = 2, 100
+SEGMENT = re.compile(r"[\w.-]{1,100}", re.ASCII)
+# Folders that configure an agent are not skills to hand out.
+AGENT_FOLDERS = frozenset({".claude", ".cursor", ".codex", ".gemini", ".github", ".vscode", ".windsurf"})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A skill somebody wants listed: which one, where."""
+
+    repository: RepositoryName
+    skill_name: str
+    skill_path: str
+
+
+def wanted_skill(repo_url: str, skill_name: str | None, skill_path: str | None, web_url: str) -> Wanted:
+    """Check one request. A URL of a folder (`…/tree/main/skills/pdf`) names the path by itself."""
+    repository, folder = parse_repository_url(repo_url, web_url)
+    path = checked_skill_path(skill_path or (f"{folder}/{DEFAULT_PATH}" if folder else DEFAULT_PATH))
+    name = skill_name or folder_of(path).rpartition("/")[2] or repository.name
+    return Wanted(repository, checked_skill_name(name), path)
+
+
+def parse_repository_url(repo_url: str, web_url: str) -> tuple[RepositoryName, str]:
+    """Owner, name and perhaps a folder of a repository URL on the accepted host."""
+    accepted = urlsplit(web_url)
+    try:
+        parts = urlsplit(repo_url.strip())
+        port = parts.port
+    except ValueError:
+        raise _bad_url(repo_url, web_url) from None
+    base = accepted.path.strip("/")
+    same_host = (parts.scheme, parts.hostname, port) == (accepted.scheme, accepted.hostname, accepted.port)
+    path = unquote(parts.path).strip("/").removeprefix(base).strip("/")
+    segments = path.split("/")
+    if not same_host or parts.username is not None or len(segments) < 2:
+        raise _bad_url(repo_url, web_url)
+    owner, name, *rest = segments
+    name = name.removesuffix(".git")
+    if not SEGMENT.fullmatch(owner) or not SEGMENT.fullmatch(name) or name in (".", "..") or owner in (".", ".."):
+        raise _bad_url(repo_url, web_url)
+    folder = "/".join(rest[2:]) if rest[:1] in (["tree"], ["blob"]) else ""
+    return RepositoryName(Host.GITHUB, owner, name), folder.removesuffix(DEFAULT_PATH).strip("/")
+
+
+def checked_skill_name(name: str) -> str:
+    """2 to 100 visible characters, normalised; no slashes, since it becomes part of a name."""
+    name = unicodedata.normalize("NFC", name.strip())
+    if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
+        raise Invalid(f"skillName must have {SHORTEST_NAME} to {LONGEST_NAME} characters.", code="bad_skill_name")
+    if "/" in name or "\\" in name or name in ("..", ".") or not _is_visible(name):
+        raise Invalid("skillName must not contain slashes or invisible characters.", code="bad_skill_name")
+    if not slug_of(name):
+        raise Invalid("skillName must contain a letter or a digit.", code="bad_skill_name")
+    return name
+
+
+def checked_skill_path(path: str) -> str:
+    """The path of a SKILL.md inside a repository."""
+    path = checked_path(unicodedata.normalize("NFC", path.strip()), Limits())
+    if path.rpartition("/")[2] != DEFAULT_PATH:
+        raise Invalid(f"skillPath must end in {DEFAULT_PATH}: {path!r}.", code="bad_skill_path")
+    if path.split("/", 1)[0] in AGENT_FOLDERS:
+        raise Invalid(f"{path!r} is part of an agent's own configuration.", code="bad_skill_path")
+    return path
+
+
+def slug_of(name: str) -> str:
+    """The one function that makes a skill's name fit for a URL: lower case, dashes, any alphabet."""
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
+
+
+def listing_name(repository: RepositoryName, skill_name: str) -> str:
+    """`owner/repo/skill`, the name of a listing."""
+    return f"{repository.owner}/{repository.name}/{slug_of(skill_name)}".lower()
+
+
+def _is_visible(name: str) -> bool:
+    return all(unicodedata.category(character)[0] != "C" for character in name)
+
+
+def _bad_url(repo_url: str, web_url: str) -> Invalid:
+    return Invalid(f"repoUrl must look like {web_url}/owner/repository, not {repo_url[:200]!r}.", code="bad_repo_url")

@@ -1,0 +1,1 @@
+"""`/api/v1`: JSON in, JSON out."""

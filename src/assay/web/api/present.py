@@ -1,0 +1,167 @@
+"""From values to views."""
+
+from dataclasses import asdict
+from typing import Any
+
+from assay.model.repository import Host, RepositoryName
+from assay.model.scan import Scan
+from assay.model.skill import Skill, SkillVersion
+from assay.model.submission import Category, Reason, Submission, category_of
+from assay.serve.catalogue import SkillDetail
+from assay.serve.queue import SubmissionDetail
+from assay.serve.stats import Stats
+from assay.web.api.views import (
+    EventView,
+    FileView,
+    FindingView,
+    ReasonView,
+    ScanView,
+    SkillDetailView,
+    SkillView,
+    StatsView,
+    SubmissionDetailView,
+    SubmissionView,
+    TimingsView,
+    VersionView,
+)
+
+
+def repository_url(name: RepositoryName, web_url: str) -> str | None:
+    """Where people find the repository; uploads have none."""
+    return f"{web_url}/{name}" if name.host is Host.GITHUB else None
+
+
+def present_submission(submission: Submission, web_url: str) -> SubmissionView:
+    """A submission for a list."""
+    return SubmissionView(**_submission_fields(submission, web_url))
+
+
+def present_detail(detail: SubmissionDetail, web_url: str) -> SubmissionDetailView:
+    """A submission with everything that happened to it."""
+    return SubmissionDetailView(
+        **_submission_fields(detail.submission, web_url),
+        content_digest=detail.submission.content_digest,
+        published_skill_name=detail.listing_name,
+        state_history=[
+            EventView(
+                from_state=event.from_state,
+                to_state=event.to_state,
+                trigger=event.trigger,
+                actor=event.actor,
+                metadata=dict(event.metadata),
+                created_at=event.created_at,
+            )
+            for event in detail.history
+        ],
+        stage_timings=TimingsView(**asdict(detail.timings)),
+        scan_results=[present_scan(scan) for scan in detail.scans],
+    )
+
+
+def present_scan(scan: Scan) -> ScanView:
+    """A scan with its findings."""
+    return ScanView(
+        tier=scan.tier,
+        engine=scan.report.engine,
+        ruleset=scan.report.ruleset,
+        outcome=scan.outcome,
+        score=scan.score,
+        path=scan.path,
+        duration_ms=scan.report.duration_ms,
+        created_at=scan.created_at,
+        findings=[FindingView(**asdict(finding)) for finding in scan.report.findings],
+    )
+
+
+def present_stats(stats: Stats) -> StatsView:
+    """The numbers."""
+    category = stats.by_category
+    return StatsView(
+        total=stats.total,
+        active=category[Category.ACTIVE],
+        published=category[Category.PUBLISHED],
+        rejected=category[Category.REJECTED],
+        review=category[Category.REVIEW],
+        failed=category[Category.FAILED],
+        blocked=category[Category.BLOCKED],
+        on_hold=category[Category.ON_HOLD],
+        by_state={state.value: number for state, number in stats.by_state.items()},
+        skills=stats.skills,
+        generated_at=stats.as_of,
+    )
+
+
+def present_skill(skill: Skill, web_url: str) -> SkillView:
+    """A listing."""
+    owner, repo, slug = skill.name.split("/")
+    return SkillView(
+        id=skill.id,
+        name=skill.name,
+        display_name=skill.display_name,
+        description=skill.description,
+        author=skill.author,
+        repo_url=repository_url(skill.repository, web_url),
+        owner_slug=owner,
+        repo_slug=repo,
+        skill_slug=slug,
+        skill_path=skill.skill_path,
+        license=skill.license,
+        cert_tier=skill.tier,
+        cert_method=skill.method,
+        cert_score=skill.score,
+        certified_at=skill.certified_at,
+        trust_score=skill.trust_score,
+        trust_tier=skill.trust_tier,
+        current_version=skill.current_version,
+        content_digest=skill.content_digest,
+        commit=skill.commit,
+        github_stars=skill.stars,
+        created_at=skill.created_at,
+        updated_at=skill.updated_at,
+    )
+
+
+def present_skill_detail(detail: SkillDetail, web_url: str) -> SkillDetailView:
+    """A listing with its versions, files and scans."""
+    return SkillDetailView(
+        skill=present_skill(detail.skill, web_url),
+        versions=[_present_version(version) for version in detail.versions],
+        files=[FileView(path=file.path, size=file.size, sha256=file.sha256) for file in detail.files],
+        scans=[present_scan(scan) for scan in detail.scans],
+    )
+
+
+def _present_version(version: SkillVersion) -> VersionView:
+    return VersionView(
+        version=version.version,
+        content_digest=version.content_digest,
+        commit=version.commit,
+        cert_tier=version.tier,
+        cert_score=version.score,
+        published_at=version.published_at,
+        hallmark=dict(version.hallmark),
+    )
+
+
+def _submission_fields(submission: Submission, web_url: str) -> dict[str, Any]:
+    return {
+        "id": submission.id,
+        "repo_url": repository_url(submission.repository.name, web_url),
+        "repository": str(submission.repository.name),
+        "skill_name": submission.skill_name,
+        "skill_path": submission.skill_path,
+        "state": submission.state,
+        "category": category_of(submission.state),
+        "source": submission.origin,
+        "score": submission.score,
+        "attempts": submission.attempts,
+        "reason": _present_reason(submission.reason),
+        "created_at": submission.created_at,
+        "updated_at": submission.updated_at,
+    }
+
+
+def _present_reason(reason: Reason | None) -> ReasonView | None:
+    if reason is None:
+        return None
+    return ReasonView(code=reason.code, message=reason.message, next_step=reason.next_step)

@@ -1,0 +1,54 @@
+"""The catalogue: list, search, one skill."""
+
+from typing import Annotated
+
+from litestar import Router, get
+from litestar.params import Parameter
+
+from assay.serve.catalogue import read_catalogue, read_skill
+from assay.serve.search import find_skills
+from assay.web.api.present import present_skill, present_skill_detail
+from assay.web.api.views import SearchPagination, SearchView, SkillDetailView, SkillPageView
+from assay.web.given import Assay
+
+Limit = Annotated[int, Parameter(ge=1, le=100, description="Rows on a page.")]
+Cursor = Annotated[str | None, Parameter(max_length=200, description="`nextCursor` of the page before.")]
+
+
+@get("/", summary="List skills, last updated first")
+async def list_skills(assay: Assay, cursor: Cursor = None, limit: Limit = 50) -> SkillPageView:
+    """All listings, page by page; a page never repeats or skips a row, whatever is published meanwhile."""
+    async with assay.store.snapshot() as db:
+        page = await read_catalogue(db, cursor=cursor, limit=limit)
+    return SkillPageView(
+        skills=[present_skill(skill, assay.settings.github_web_url) for skill in page.skills],
+        total=page.total,
+        next_cursor=page.next_cursor,
+    )
+
+
+@get("/search", summary="Search skills")
+async def search_skills(
+    assay: Assay,
+    q: Annotated[str, Parameter(description="Words, a name, `owner/repo`, or a repository URL.")],
+    limit: Annotated[int, Parameter(ge=1, le=50)] = 10,
+    offset: Annotated[int, Parameter(ge=0, le=1000)] = 0,
+) -> SearchView:
+    """A published skill is found from the moment it is published; exact names come first."""
+    async with assay.store.snapshot() as db:
+        found = await find_skills(db, q, limit=limit, offset=offset)
+    return SearchView(
+        results=[present_skill(skill, assay.settings.github_web_url) for skill in found.skills],
+        pagination=SearchPagination(limit=limit, offset=offset, has_more=found.has_more),
+    )
+
+
+@get("/{owner:str}/{repo:str}/{skill:str}", summary="One skill")
+async def get_skill(assay: Assay, owner: str, repo: str, skill: str) -> SkillDetailView:
+    """The listing with its versions, hallmarks, files and findings."""
+    async with assay.store.snapshot() as db:
+        detail = await read_skill(db, f"{owner}/{repo}/{skill}")
+    return present_skill_detail(detail, assay.settings.github_web_url)
+
+
+router = Router("/api/v1/skills", tags=["skills"], route_handlers=[list_skills, search_skills, get_skill])

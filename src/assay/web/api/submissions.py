@@ -1,0 +1,129 @@
+"""Submissions: hand in, watch, list, count."""
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.datastructures import UploadFile
+from litestar.enums import RequestEncodingType
+from litestar.params import Body, Parameter
+from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
+
+from assay.blobs.blobs import save_source
+from assay.model.errors import Invalid
+from assay.model.repository import Host, RepositoryName
+from assay.model.submission import CATEGORIES, Category, Origin, State
+from assay.scan.front_matter import describe
+from assay.serve.queue import read_queue, read_submission
+from assay.serve.stats import read_stats
+from assay.submit.accept import Accepted, Admission, Request, accept_submission
+from assay.submit.upload import read_upload
+from assay.submit.validate import DEFAULT_PATH, checked_skill_name, slug_of, wanted_skill
+from assay.web.api.present import present_detail, present_stats, present_submission
+from assay.web.api.views import AcceptedView, StatsView, SubmissionDetailView, SubmissionPageView
+from assay.web.given import Assay
+
+UPLOADS = RepositoryName(Host.UPLOAD, "local", "uploads")
+Limit = Annotated[int, Parameter(ge=1, le=500, description="Rows on a page.")]
+Cursor = Annotated[str | None, Parameter(max_length=200, description="`nextCursor` of the page before.")]
+
+
+class SubmitBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """One skill of a repository."""
+
+    repo_url: Annotated[str, msgspec.Meta(max_length=500, description="`https://github.com/owner/repository`")]
+    skill_name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    skill_path: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+
+
+class UploadBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A zip or tar.gz of one skill folder."""
+
+    archive: UploadFile
+    skill_name: str | None = None
+
+
+@post("/", summary="Submit one skill", status_code=HTTP_201_CREATED)
+async def submit(assay: Assay, data: SubmitBody) -> Response[AcceptedView]:
+    """Idempotent: the same skill again answers with the same submission, `duplicate` while it is under way."""
+    wanted = wanted_skill(data.repo_url, data.skill_name, data.skill_path, assay.settings.github_web_url)
+    request = Request(wanted.repository, wanted.skill_name, wanted.skill_path, Origin.API)
+    return await _accept(assay, request)
+
+
+@post("/upload", summary="Submit an archive of one skill folder", status_code=HTTP_201_CREATED)
+async def upload(
+    assay: Assay, data: Annotated[UploadBody, Body(media_type=RequestEncodingType.MULTI_PART)]
+) -> Response[AcceptedView]:
+    """The same admission and pipeline as a repository, for a folder that is not in one."""
+    received = read_upload(await data.archive.read(), assay.limits)
+    described = describe(received.source.skill_md)
+    name = checked_skill_name(data.skill_name or described.name or received.folder)
+    digest = await save_source(assay.blobs, received.source)
+    path = f"{slug_of(name)}/{DEFAULT_PATH}"
+    return await _accept(assay, Request(UPLOADS, name, path, Origin.UPLOAD, upload_digest=digest))
+
+
+@get("/", summary="List submissions, newest first")
+async def list_submissions(
+    assay: Assay,
+    cursor: Cursor = None,
+    in_state: Annotated[State | None, Parameter(query="state", description="Only this state.")] = None,
+    category: Annotated[Category | None, Parameter(description="Only this group of states.")] = None,
+    limit: Limit = 50,
+) -> SubmissionPageView:
+    """`total` counts all that match, at the same moment as the page."""
+    if in_state is not None and category is not None:
+        raise Invalid("Give either state or category, not both.", code="bad_filter")
+    states = frozenset({in_state}) if in_state else CATEGORIES[category] if category else None
+    async with assay.store.snapshot() as db:
+        page = await read_queue(db, states=states, cursor=cursor, limit=limit, now=assay.clock.now())
+    return SubmissionPageView(
+        submissions=[present_submission(each, assay.settings.github_web_url) for each in page.submissions],
+        total=page.total,
+        next_cursor=page.next_cursor,
+    )
+
+
+@get("/stats", summary="Count submissions")
+async def stats(assay: Assay) -> StatsView:
+    """Every number of the queue, from one snapshot."""
+    async with assay.store.snapshot() as db:
+        return present_stats(await read_stats(db, assay.clock.now()))
+
+
+@get("/{submission_id:uuid}", summary="Watch one submission")
+async def get_submission(assay: Assay, submission_id: UUID) -> SubmissionDetailView:
+    """State, reason, history, stage timings and findings."""
+    async with assay.store.snapshot() as db:
+        detail = await read_submission(db, submission_id, assay.clock.now())
+    return present_detail(detail, assay.settings.github_web_url)
+
+
+async def _accept(assay: Assay, request: Request) -> Response[AcceptedView]:
+    async with assay.store.begin() as db:
+        accepted = await accept_submission(db, request)
+    status = HTTP_201_CREATED if accepted.admission is Admission.CREATED else HTTP_200_OK
+    return Response(_present_accepted(accepted, assay.settings.base_url), status_code=status)
+
+
+def _present_accepted(accepted: Accepted, base_url: str) -> AcceptedView:
+    submission = accepted.submission
+    return AcceptedView(
+        id=submission.id,
+        state=submission.state,
+        created_at=submission.created_at,
+        duplicate=accepted.admission is Admission.DUPLICATE,
+        already_verified=accepted.was_published,
+        blocked=accepted.admission is Admission.BLOCKED,
+        skill_id=submission.skill_id,
+        status_url=f"{base_url}/submissions/{submission.id}",
+    )
+
+
+router = Router(
+    "/api/v1/submissions",
+    tags=["submissions"],
+    route_handlers=[submit, upload, list_submissions, stats, get_submission],
+)

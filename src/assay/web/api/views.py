@@ -1,0 +1,269 @@
+"""The JSON of the API, typed: one definition is validation, encoding and documentation."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+
+class View(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Keys are camelCase on the wire."""
+
+
+class ReasonView(View, frozen=True):
+    """Why, and what to do next."""
+
+    code: str
+    message: str
+    next_step: str | None
+
+
+class SubmissionView(View, frozen=True):
+    """A submission in a list."""
+
+    id: UUID
+    repo_url: str | None
+    repository: str
+    skill_name: str
+    skill_path: str
+    state: str
+    category: str
+    source: str
+    score: int | None
+    attempts: int
+    reason: ReasonView | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class SubmissionPageView(View, frozen=True):
+    """A page of submissions; `total` and the list are of the same moment."""
+
+    submissions: list[SubmissionView]
+    total: int
+    next_cursor: str | None
+
+
+class EventView(View, frozen=True):
+    """One change of state."""
+
+    from_state: str | None
+    to_state: str
+    trigger: str
+    actor: str
+    metadata: dict[str, object]
+    created_at: datetime
+
+
+class FindingView(View, frozen=True):
+    """What a rule saw, and where."""
+
+    rule_id: str
+    family: str
+    severity: str
+    confidence: float
+    file: str
+    line: int
+    excerpt: str
+    message: str
+    remediation: str
+
+
+class ScanView(View, frozen=True):
+    """One scan of the content. `outcome` ERROR is a scanner that failed, not a verdict."""
+
+    tier: int
+    engine: str
+    ruleset: str
+    outcome: str
+    score: int | None
+    path: str | None
+    duration_ms: float
+    created_at: datetime
+    findings: list[FindingView]
+
+
+class TimingsView(View, frozen=True):
+    """When each stage began and how long it took."""
+
+    received_at: datetime
+    scanning_at: datetime | None
+    decided_at: datetime | None
+    ms_in_received: int
+    ms_in_scanning: int | None
+    total_ms: int
+
+
+class SubmissionDetailView(SubmissionView, frozen=True):
+    """A submission with everything that happened to it."""
+
+    content_digest: str | None
+    published_skill_name: str | None
+    state_history: list[EventView]
+    stage_timings: TimingsView
+    scan_results: list[ScanView]
+
+
+class AcceptedView(View, frozen=True):
+    """The answer to a submission."""
+
+    id: UUID
+    state: str
+    created_at: datetime
+    duplicate: bool
+    already_verified: bool
+    blocked: bool
+    skill_id: UUID | None
+    status_url: str
+
+
+class StatsView(View, frozen=True):
+    """The numbers of the queue, all of the same moment."""
+
+    total: int
+    active: int
+    published: int
+    rejected: int
+    review: int
+    failed: int
+    blocked: int
+    on_hold: int
+    by_state: dict[str, int]
+    skills: int
+    generated_at: datetime
+
+
+class SkillView(View, frozen=True):
+    """A listing."""
+
+    id: UUID
+    name: str
+    display_name: str
+    description: str
+    author: str
+    repo_url: str | None
+    owner_slug: str
+    repo_slug: str
+    skill_slug: str
+    skill_path: str
+    license: str | None
+    cert_tier: str
+    cert_method: str
+    cert_score: int
+    certified_at: datetime
+    trust_score: int
+    trust_tier: str
+    current_version: str
+    content_digest: str
+    commit: str
+    github_stars: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class SkillPageView(View, frozen=True):
+    """A page of listings."""
+
+    skills: list[SkillView]
+    total: int
+    next_cursor: str | None
+
+
+class SearchPagination(View, frozen=True):
+    """Where this page is, and whether there is another."""
+
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class SearchView(View, frozen=True):
+    """Hits, best first."""
+
+    results: list[SkillView]
+    pagination: SearchPagination
+
+
+class VersionView(View, frozen=True):
+    """An immutable version with its signed hallmark (a DSSE envelope)."""
+
+    version: str
+    content_digest: str
+    commit: str
+    cert_tier: str
+    cert_score: int
+    published_at: datetime
+    hallmark: dict[str, object]
+
+
+class FileView(View, frozen=True):
+    """A file of the live version."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class SkillDetailView(View, frozen=True):
+    """A listing with its versions (newest first), and the files and scans of the live one."""
+
+    skill: SkillView
+    versions: list[VersionView]
+    files: list[FileView]
+    scans: list[ScanView]
+
+
+class ChangeView(View, frozen=True):
+    """One entry of the change feed."""
+
+    serial: int
+    kind: str
+    skill_id: UUID | None
+    data: dict[str, object]
+    created_at: datetime
+
+
+class ChangesView(View, frozen=True):
+    """Changes in order; ask again with `since` = `nextSince`."""
+
+    changes: list[ChangeView]
+    next_since: int
+
+
+class CheckView(View, frozen=True):
+    """One condition of readiness."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class ReadinessView(View, frozen=True):
+    """Whether this process can do its work."""
+
+    ready: bool
+    checks: list[CheckView]
+
+
+class KeyView(View, frozen=True):
+    """The public half of a key that signs hallmarks."""
+
+    id: str
+    public_key: str
+    created_at: datetime
+
+
+class KeysView(View, frozen=True):
+    """All keys that have ever signed here, oldest first."""
+
+    keys: list[KeyView]
+
+
+class ProblemView(msgspec.Struct, frozen=True):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str

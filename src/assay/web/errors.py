@@ -1,0 +1,65 @@
+"""The one table from an error's kind to a status and a body."""
+
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from litestar import MediaType, Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.response import Template
+from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
+
+from assay.model.errors import AssayError, Conflict, Forbidden, Invalid, NotFound, RateLimited, Unavailable
+
+log = structlog.get_logger()
+PROBLEM = "application/problem+json"
+STATUS: dict[type[AssayError], int] = {
+    Invalid: 400,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    RateLimited: 503,
+    Unavailable: 503,
+}
+
+
+def on_assay_error(request: Request[Any, Any, Any], error: AssayError) -> Response[Any]:
+    """An error that the caller can understand."""
+    status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+    headers = {}
+    if isinstance(error, Unavailable):
+        log.warning("Answered 503", path=request.url.path, problem=error.message)
+        headers["Retry-After"] = str(max(1, round(error.retry_after_seconds)))
+    return _answer(request, status, error.code, error.message, headers)
+
+
+def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    """An error of the framework: a route that is not there, a body that is not what was declared."""
+    detail = error.detail
+    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
+        told = [f"{each.get('key', '')}: {each['message']}".lstrip(": ") for each in error.extra]
+        detail = "; ".join(told)
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    return _answer(request, error.status_code, code, detail, dict(error.headers or {}))
+
+
+def on_bug(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """Anything else is our mistake: logged here, and told without details."""
+    log.error("A bug stopped a request", path=request.url.path, exc_info=error)
+    return _answer(request, HTTP_500_INTERNAL_SERVER_ERROR, "internal_error", "Assay failed; this is our mistake.", {})
+
+
+def _answer(
+    request: Request[Any, Any, Any], status: int, code: str, detail: str, headers: dict[str, str]
+) -> Response[Any]:
+    title = HTTPStatus(status).phrase
+    if _wants_page(request):
+        context = {"status": status, "title": title, "detail": detail}
+        return Template("error.html", context=context, status_code=status, headers=headers)
+    body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
+    return Response(body, status_code=status, headers=headers, media_type=PROBLEM)
+
+
+def _wants_page(request: Request[Any, Any, Any]) -> bool:
+    is_machine_route = request.url.path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))
+    return not is_machine_route and MediaType.HTML.value in request.headers.get("accept", "")

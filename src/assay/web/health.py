@@ -1,0 +1,46 @@
+"""`/healthz`, `/readyz`, `/metrics`."""
+
+from litestar import MediaType, Response, get
+from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from assay import __version__
+from assay.serve.health import check_readiness
+from assay.serve.stats import Stats, read_stats
+from assay.settings import SECRET_FIELDS
+from assay.web.api.views import CheckView, ReadinessView
+from assay.web.given import Assay, Counted
+
+
+@get("/healthz", tags=["health"], summary="Is this process alive?")
+async def healthz() -> dict[str, str]:
+    """Answers as long as the process does; asks nobody else."""
+    return {"status": "ok", "version": __version__}
+
+
+@get("/readyz", tags=["health"], summary="Can this process do its work?")
+async def readyz(assay: Assay) -> Response[ReadinessView]:
+    """503 with the reason if the database, its schema or a secret is missing."""
+    secrets_present = all(getattr(assay.settings, name) for name in SECRET_FIELDS)
+    checks = await check_readiness(assay.store, secrets_present)
+    ready = all(check.ok for check in checks)
+    views = [CheckView(name=check.name, ok=check.ok, detail=check.detail) for check in checks]
+    status = HTTP_200_OK if ready else HTTP_503_SERVICE_UNAVAILABLE
+    return Response(ReadinessView(ready=ready, checks=views), status_code=status)
+
+
+@get("/metrics", tags=["health"], summary="Prometheus metrics", media_type=MediaType.TEXT)
+async def metrics(assay: Assay, traffic: Counted) -> str:
+    """The numbers of the queue and of this process; an unreachable database is an error, never a zero."""
+    async with assay.store.snapshot() as db:
+        stats = await read_stats(db, assay.clock.now())
+    return generate_latest(_registry(stats)).decode() + generate_latest(traffic.registry).decode()
+
+
+def _registry(stats: Stats) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    submissions = Gauge("assay_submissions", "Submissions by state.", ["state"], registry=registry)
+    for state, number in stats.by_state.items():
+        submissions.labels(state.value).set(number)
+    Gauge("assay_skills", "Skills listed.", registry=registry).set(stats.skills)
+    return registry

@@ -1,0 +1,1 @@
+"""Pages for people: each reads from `serve` and renders one template."""

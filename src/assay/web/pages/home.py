@@ -1,0 +1,17 @@
+"""The home page."""
+
+from litestar import get
+from litestar.response import Template
+
+from assay.serve.catalogue import read_catalogue
+from assay.serve.queue import read_queue
+from assay.web.given import Assay
+
+
+@get("/", include_in_schema=False)
+async def home(assay: Assay) -> Template:
+    """What this is, what it holds, what it is doing."""
+    async with assay.store.snapshot() as db:
+        newest = await read_catalogue(db, cursor=None, limit=6)
+        queue = await read_queue(db, states=None, cursor=None, limit=6, now=assay.clock.now())
+    return Template("home.html", context={"newest": newest, "queue": queue, "base_url": assay.settings.base_url})

@@ -1,0 +1,49 @@
+"""The bundled examples show what Assay is for, so each must get the decision it is there to show."""
+
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from assay.judge.policy import Policy, judge_report
+from assay.model.source import Source
+from assay.model.verdict import Decision
+from assay.scan.ruleset import load_ruleset
+from assay.scan.scan import scan_source
+
+EXAMPLES = Path(str(resources.files("assay"))) / "cli" / "examples"
+INTENDED = {
+    "changelog-writer": (Decision.APPROVE, set()),
+    "csv-profiler": (Decision.APPROVE, set()),
+    "secure-code-review": (Decision.APPROVE, {"DR-001", "PI-001"}),
+    "system-cleanup": (Decision.REVIEW, {"DR-001", "DS-002", "PS-001"}),
+    "invoice-helper": (Decision.REFUSE, {"EX-001"}),
+    "weather-now": (Decision.REFUSE, {"HT-001", "PI-002", "DR-001"}),
+}
+
+
+def example(name: str) -> Source:
+    folder = EXAMPLES / name
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return Source({path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}, commit="0" * 40)
+
+
+def test_every_bundled_example_is_listed_here() -> None:
+    assert set(INTENDED) == {path.name for path in EXAMPLES.iterdir() if (path / "SKILL.md").exists()}
+
+
+@pytest.mark.parametrize("name", INTENDED)
+def test_each_example_gets_its_intended_decision(name: str) -> None:
+    """A security tutorial passes (I79); what only the scripts or the hidden text do is seen (I80)."""
+    decision, seen = INTENDED[name]
+    report = scan_source(example(name), load_ruleset())
+    assert decision == judge_report(report, Policy()).decision
+    assert seen <= {finding.rule_id for finding in report.findings}
+
+
+@pytest.mark.parametrize("name", INTENDED)
+def test_examples_name_only_hosts_that_cannot_exist(name: str) -> None:
+    text = b"\n".join(example(name).files.values()).decode()
+    hosts = re.findall(r"https?://([\w.-]+)", text)
+    assert [host for host in hosts if not host.endswith((".example.com", ".invalid"))] == []
