@@ -3,6 +3,7 @@
 import os
 import tarfile
 import tempfile
+import weakref
 import zlib
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ class Entry:
     offset: int | None
 
 
-@dataclass
+@dataclass(eq=False)
 class Archive:
     """The regular files of an archive. What is not one (links, devices) is listed as left out."""
 
@@ -30,6 +31,10 @@ class Archive:
     left_out: dict[str, str] = field(default_factory=dict)
     pack: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
     size_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        # Whoever still reads from an archive that was dropped from the cache keeps it open.
+        weakref.finalize(self, self.pack.close)
 
     def read(self, path: str) -> bytes:
         """The bytes of one file."""

@@ -25,12 +25,18 @@ class SingleFlight(Generic[T]):
         if known is not None and (fresh is None or fresh(known)):
             self._results.move_to_end(key)
             return known
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = asyncio.ensure_future(self._fly(key, make))
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight)
+        under_way = self._flights.get(key)
+        if under_way is not None:
+            result = await asyncio.shield(under_way)
+            if fresh is None or fresh(result):
+                return result
+        return await asyncio.shield(self._flights.get(key) or self._start(key, make))
+
+    def _start(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> asyncio.Task[T]:
+        flight = asyncio.ensure_future(self._fly(key, make))
+        self._flights[key] = flight
+        flight.add_done_callback(lambda done: self._landed(key, done))
+        return flight
 
     async def _fly(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
         result = await make()

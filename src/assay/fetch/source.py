@@ -23,7 +23,8 @@ from assay.model.settle import settle
 from assay.model.source import Source
 from assay.model.submission import Submission
 
-# A look-up made shortly before a submission came in still answers it: a burst costs one look-up.
+# A look-up made shortly before a first submission came in still answers it: a burst costs one look-up.
+# Who submits again wants to see what is there now.
 STILL_FRESH = timedelta(seconds=10)
 REMEMBERED_RESOLUTIONS = 10_000
 RAW_FILES_AT_ONCE = 8
@@ -67,20 +68,21 @@ class Fetcher:
             async with self.room.hold(self.limits.skill_bytes):
                 yield Fetched(await load_source(self.blobs, submission.upload_digest), None)
             return
-        resolution = await self._resolve(submission.repository.name, submission.received_at)
+        slack = STILL_FRESH if submission.cycle == 1 else timedelta(0)
+        resolution = await self._resolve(submission.repository.name, submission.received_at - slack)
         archive = await self._archive(resolution, submission.skill_path)
         paths = paths_of_skill(archive, submission.skill_path, self.limits)
         async with self.room.hold(sum(archive.files[path].size for path in paths)):
             yield Fetched(cut_skill(archive, paths, submission.skill_path, resolution.commit), resolution)
 
-    async def _resolve(self, name: RepositoryName, received_at: datetime) -> Resolution:
+    async def _resolve(self, name: RepositoryName, not_before: datetime) -> Resolution:
         async def look_up() -> Resolution:
             asked_at = self.clock.now()
             facts, commit = await asyncio.gather(self.github.get_repository(name), self.github.get_head_commit(name))
             return Resolution(facts, commit, asked_at)
 
         return await self._resolutions.get(
-            name.key, look_up, fresh=lambda known: known.resolved_at >= received_at - STILL_FRESH
+            name.key, look_up, fresh=lambda known: known.resolved_at >= not_before
         )
 
     async def _archive(self, resolution: Resolution, skill_path: str) -> Archive:

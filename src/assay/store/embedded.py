@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from assay.model.errors import Unavailable
 
@@ -116,7 +117,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                user=SYSTEM_USER if os.geteuid() == 0 else None,
+                **_as_its_own_user(),
                 cwd="/",
                 timeout=120,
                 check=False,
@@ -149,6 +150,14 @@ def _system_user() -> pwd.struct_passwd:
         return pwd.getpwnam(SYSTEM_USER)
     subprocess.run(["useradd", "--system", SYSTEM_USER], check=True, capture_output=True)  # noqa: S607
     return pwd.getpwnam(SYSTEM_USER)
+
+
+def _as_its_own_user() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    user = _system_user()
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
 
 
 def _is_alive(pid: int) -> bool:

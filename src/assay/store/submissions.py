@@ -148,6 +148,26 @@ async def move(db: AsyncConnection, before: Submission, *steps: Step, actor: str
     return await get_submission(db, before.id)
 
 
+async def reopen(
+    db: AsyncConnection, before: Submission, step: Step, *, actor: str, upload_digest: str | None
+) -> Submission:
+    """Back to RECEIVED for a new cycle: fresh budgets, no reason; the caller enqueues its job."""
+    return await move(
+        db,
+        before,
+        step,
+        actor=actor,
+        cycle=before.cycle + 1,
+        received_at=func.now(),
+        attempts=0,
+        claims=0,
+        reason_code=None,
+        reason_message=None,
+        next_step=None,
+        upload_digest=upload_digest,
+    )
+
+
 async def update_in_place(db: AsyncConnection, before: Submission, **assign: object) -> None:
     """Change columns without a change of state; fenced like `move`."""
     statement = (

@@ -17,7 +17,7 @@ from assay.store.submissions import (
     get_submission,
     insert_submission,
     lock_by_natural_key,
-    move,
+    reopen,
 )
 
 
@@ -82,19 +82,8 @@ async def _accept_again(db: AsyncConnection, existing: Submission, request: Requ
 
 async def _reopen(db: AsyncConnection, existing: Submission, request: Request) -> Submission:
     """Back to the queue for a new look; what is live stays live meanwhile."""
-    reopened = await move(
-        db,
-        existing,
-        Step(State.RECEIVED, "submitted again"),
-        actor=_actor(request),
-        cycle=existing.cycle + 1,
-        attempts=0,
-        claims=0,
-        reason_code=None,
-        reason_message=None,
-        next_step=None,
-        upload_digest=request.upload_digest,
-    )
+    again = Step(State.RECEIVED, "submitted again")
+    reopened = await reopen(db, existing, again, actor=_actor(request), upload_digest=request.upload_digest)
     await enqueue(db, [Job(reopened.id, reopened.cycle)], [reopened.priority])
     return reopened
 

@@ -1,11 +1,10 @@
 """What every handler may ask for: the registry, and the counters of this process."""
 
-from typing import Annotated
-
-from litestar.params import Dependency
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
 
 from assay.app import App
 from assay.web.traffic import Traffic
 
-Assay = Annotated[App, Dependency(skip_validation=True)]
-Counted = Annotated[Traffic, Dependency(skip_validation=True)]
+Assay = NamedDependency[SkipValidation[App]]
+Counted = NamedDependency[SkipValidation[Traffic]]

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from assay.serve.changes import follow_changes
 from assay.store.keys import list_keys
@@ -14,8 +14,8 @@ from assay.web.given import Assay
 @get("/api/v1/changes", summary="Follow every change", tags=["changes"])
 async def changes(
     assay: Assay,
-    since: Annotated[int, Parameter(ge=0, le=2**62, description="The last serial you have.")] = 0,
-    limit: Annotated[int, Parameter(ge=1, le=1000)] = 100,
+    since: Annotated[int, QueryParameter(ge=0, le=2**62, description="The last serial you have.")] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=1000)] = 100,
 ) -> ChangesView:
     """Serials only grow, and a change that commits late is never skipped."""
     page = await follow_changes(assay.store, since=since, limit=limit)

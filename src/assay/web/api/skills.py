@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from litestar import Router, get
-from litestar.params import Parameter
+from litestar.params import FromPath, QueryParameter
 
 from assay.serve.catalogue import read_catalogue, read_skill
 from assay.serve.search import find_skills
@@ -11,8 +11,8 @@ from assay.web.api.present import present_skill, present_skill_detail
 from assay.web.api.views import SearchPagination, SearchView, SkillDetailView, SkillPageView
 from assay.web.given import Assay
 
-Limit = Annotated[int, Parameter(ge=1, le=100, description="Rows on a page.")]
-Cursor = Annotated[str | None, Parameter(max_length=200, description="`nextCursor` of the page before.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=100, description="Rows on a page.")]
+Cursor = Annotated[str | None, QueryParameter(max_length=200, description="`nextCursor` of the page before.")]
 
 
 @get("/", summary="List skills, last updated first")
@@ -30,9 +30,9 @@ async def list_skills(assay: Assay, cursor: Cursor = None, limit: Limit = 50) ->
 @get("/search", summary="Search skills")
 async def search_skills(
     assay: Assay,
-    q: Annotated[str, Parameter(description="Words, a name, `owner/repo`, or a repository URL.")],
-    limit: Annotated[int, Parameter(ge=1, le=50)] = 10,
-    offset: Annotated[int, Parameter(ge=0, le=1000)] = 0,
+    q: Annotated[str, QueryParameter(description="Words, a name, `owner/repo`, or a repository URL.")],
+    limit: Annotated[int, QueryParameter(ge=1, le=50)] = 10,
+    offset: Annotated[int, QueryParameter(ge=0, le=1000)] = 0,
 ) -> SearchView:
     """A published skill is found from the moment it is published; exact names come first."""
     async with assay.store.snapshot() as db:
@@ -44,7 +44,7 @@ async def search_skills(
 
 
 @get("/{owner:str}/{repo:str}/{skill:str}", summary="One skill")
-async def get_skill(assay: Assay, owner: str, repo: str, skill: str) -> SkillDetailView:
+async def get_skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> SkillDetailView:
     """The listing with its versions, hallmarks, files and findings."""
     async with assay.store.snapshot() as db:
         detail = await read_skill(db, f"{owner}/{repo}/{skill}")

@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 from litestar import Response, Router, get, post
 from litestar.datastructures import UploadFile
-from litestar.enums import RequestEncodingType
-from litestar.params import Body, Parameter
+from litestar.params import FromPath, JSONBody, MultipartBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from assay.blobs.blobs import save_source
@@ -25,8 +24,8 @@ from assay.web.api.views import AcceptedView, StatsView, SubmissionDetailView, S
 from assay.web.given import Assay
 
 UPLOADS = RepositoryName(Host.UPLOAD, "local", "uploads")
-Limit = Annotated[int, Parameter(ge=1, le=500, description="Rows on a page.")]
-Cursor = Annotated[str | None, Parameter(max_length=200, description="`nextCursor` of the page before.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=500, description="Rows on a page.")]
+Cursor = Annotated[str | None, QueryParameter(max_length=200, description="`nextCursor` of the page before.")]
 
 
 class SubmitBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -45,7 +44,7 @@ class UploadBody(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @post("/", summary="Submit one skill", status_code=HTTP_201_CREATED)
-async def submit(assay: Assay, data: SubmitBody) -> Response[AcceptedView]:
+async def submit(assay: Assay, data: JSONBody[SubmitBody]) -> Response[AcceptedView]:
     """Idempotent: the same skill again answers with the same submission, `duplicate` while it is under way."""
     wanted = wanted_skill(data.repo_url, data.skill_name, data.skill_path, assay.settings.github_web_url)
     request = Request(wanted.repository, wanted.skill_name, wanted.skill_path, Origin.API)
@@ -54,7 +53,7 @@ async def submit(assay: Assay, data: SubmitBody) -> Response[AcceptedView]:
 
 @post("/upload", summary="Submit an archive of one skill folder", status_code=HTTP_201_CREATED)
 async def upload(
-    assay: Assay, data: Annotated[UploadBody, Body(media_type=RequestEncodingType.MULTI_PART)]
+    assay: Assay, data: MultipartBody[UploadBody]
 ) -> Response[AcceptedView]:
     """The same admission and pipeline as a repository, for a folder that is not in one."""
     received = read_upload(await data.archive.read(), assay.limits)
@@ -69,8 +68,8 @@ async def upload(
 async def list_submissions(
     assay: Assay,
     cursor: Cursor = None,
-    in_state: Annotated[State | None, Parameter(query="state", description="Only this state.")] = None,
-    category: Annotated[Category | None, Parameter(description="Only this group of states.")] = None,
+    in_state: Annotated[State | None, QueryParameter(name="state", description="Only this state.")] = None,
+    category: Annotated[Category | None, QueryParameter(description="Only this group of states.")] = None,
     limit: Limit = 50,
 ) -> SubmissionPageView:
     """`total` counts all that match, at the same moment as the page."""
@@ -94,7 +93,7 @@ async def stats(assay: Assay) -> StatsView:
 
 
 @get("/{submission_id:uuid}", summary="Watch one submission")
-async def get_submission(assay: Assay, submission_id: UUID) -> SubmissionDetailView:
+async def get_submission(assay: Assay, submission_id: FromPath[UUID]) -> SubmissionDetailView:
     """State, reason, history, stage timings and findings."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
 
 from assay.model.errors import NotFound
@@ -20,9 +20,9 @@ PAGE = 30
 @get("/skills", include_in_schema=False)
 async def skills(
     assay: Assay,
-    q: str | None = None,
-    cursor: Annotated[str | None, Parameter(max_length=200)] = None,
-    offset: Annotated[int, Parameter(ge=0, le=1000)] = 0,
+    q: FromQuery[str | None] = None,
+    cursor: Annotated[str | None, QueryParameter(max_length=200)] = None,
+    offset: Annotated[int, QueryParameter(ge=0, le=1000)] = 0,
 ) -> Template:
     """All skills, or those that match."""
     context: dict[str, object] = {"q": q or "", "more": None, "total": None}
@@ -39,7 +39,7 @@ async def skills(
 
 
 @get("/skills/{owner:str}/{repo:str}/{skill:str}", include_in_schema=False)
-async def skill(assay: Assay, owner: str, repo: str, skill: str) -> Template:
+async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> Template:
     """One skill: what it says, what was found, what can be checked."""
     async with assay.store.snapshot() as db:
         detail = await read_skill(db, f"{owner}/{repo}/{skill}")

@@ -4,7 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
 
 from assay.model.submission import ACTIVE, CATEGORIES, Category
@@ -19,8 +19,8 @@ REFRESH_SECONDS = 2
 @get("/queue", include_in_schema=False)
 async def queue(
     assay: Assay,
-    category: Category | None = None,
-    cursor: Annotated[str | None, Parameter(max_length=200)] = None,
+    category: FromQuery[Category | None] = None,
+    cursor: Annotated[str | None, QueryParameter(max_length=200)] = None,
 ) -> Template:
     """Everything that was submitted, newest first."""
     states = CATEGORIES[category] if category else None
@@ -32,7 +32,7 @@ async def queue(
 
 
 @get("/submissions/{submission_id:uuid}", include_in_schema=False)
-async def submission(assay: Assay, submission_id: UUID) -> Template:
+async def submission(assay: Assay, submission_id: FromPath[UUID]) -> Template:
     """Where it stands, why, and what to do next."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())

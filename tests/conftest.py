@@ -1,0 +1,189 @@
+"""The real parts, started once a run: one PostgreSQL, and a fresh database of it for each test."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from assay.app import App, open_app, open_tools, worker_options
+from assay.github.fake import FakeGitHub, FakeServer, serve
+from assay.model.submission import ACTIVE
+from assay.pipeline import Tools, process
+from assay.queue.worker import run_worker
+from assay.settings import Settings
+from assay.store.counts import count_by_state
+from assay.store.database import open_database
+from assay.store.embedded import Server
+from assay.store.migrate import migrate
+from assay.web.app import create_app
+
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400")
+SECRET = "a-secret-for-tests-that-is-long-enough"
+PATIENCE_SECONDS = 120
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The controller starts the server; the workers of xdist are told where it is."""
+    if hasattr(config, "workerinput"):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="assay-tests-"))
+    server = Server(folder / "postgres")
+    server.start(FAST)
+    asyncio.run(_migrate(server.url))
+    config.assay_server = server  # type: ignore[attr-defined]
+    config.assay_folder = folder  # type: ignore[attr-defined]
+
+
+def pytest_configure_node(node: Any) -> None:
+    """xdist: hand the address to a worker."""
+    node.workerinput["postgres_url"] = node.config.assay_server.url
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what `pytest_configure` started."""
+    server = getattr(config, "assay_server", None)
+    if server is not None:
+        server.stop()
+        shutil.rmtree(config.assay_folder)  # type: ignore[attr-defined]
+
+
+async def _migrate(url: str) -> None:
+    async with open_database(url) as store:
+        await migrate(store)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(request: pytest.FixtureRequest) -> str:
+    """The database that all others are copied from."""
+    workerinput = getattr(request.config, "workerinput", None)
+    return workerinput["postgres_url"] if workerinput else request.config.assay_server.url
+
+
+@pytest.fixture
+async def database_url(postgres_url: str) -> AsyncIterator[str]:
+    """A database of its own for one test."""
+    name = f"test_{uuid4().hex}"
+    admin = await asyncpg.connect(postgres_url.replace("/assay?", "/postgres?"))
+    await admin.execute(f"CREATE DATABASE {name} TEMPLATE assay")
+    yield postgres_url.replace("/assay?", f"/{name}?")
+    await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await admin.close()
+
+
+@pytest.fixture
+def github() -> FakeGitHub:
+    """A GitHub with no repositories yet, and enough calls for everybody."""
+    return FakeGitHub(anonymous_limit=100_000)
+
+
+@pytest.fixture
+def github_server(github: FakeGitHub) -> Iterator[FakeServer]:
+    """The same, answering on loopback."""
+    with serve(github) as server:
+        yield server
+
+
+@pytest.fixture
+def settings(database_url: str, github_server: FakeServer, tmp_path: Path) -> Settings:
+    """Settings of a registry on the test's own database and GitHub."""
+    return Settings.from_mapping(
+        {
+            "ASSAY_DATA_DIR": str(tmp_path / "data"),
+            "ASSAY_DATABASE_URL": database_url,
+            "ASSAY_INTERNAL_KEY": SECRET,
+            "ASSAY_JWT_SECRET": SECRET,
+            "ASSAY_WEBHOOK_SECRET": SECRET,
+            "ASSAY_RETRY_SECONDS": "0",
+            "ASSAY_LEASE_SECONDS": "2",
+            **github_server.urls(),
+        }
+    )
+
+
+@dataclass
+class Registry:
+    """A registry under test: what people talk to, and the worker behind it."""
+
+    app: App
+    tools: Tools
+    client: httpx.AsyncClient
+    github: FakeGitHub
+    submitted: list[str] = field(default_factory=list)
+
+    @property
+    def web_url(self) -> str:
+        """Where repositories seem to live."""
+        return self.app.settings.github_web_url
+
+    async def submit(self, repository: str, skill_name: str, skill_path: str | None = None) -> dict[str, Any]:
+        """Hand in a skill over HTTP."""
+        body = {"repoUrl": f"{self.web_url}/{repository}", "skillName": skill_name}
+        answer = await self.client.post(
+            "/api/v1/submissions", json=body | ({"skillPath": skill_path} if skill_path else {})
+        )
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+    async def read(self, submission_id: str) -> dict[str, Any]:
+        """A submission over HTTP."""
+        answer = await self.client.get(f"/api/v1/submissions/{submission_id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def work(self) -> None:
+        """Run a worker until nothing is waiting any more."""
+        stopping = asyncio.Event()
+        options = worker_options(self.app.settings)
+        worker = asyncio.create_task(
+            run_worker(self.app.database_url, lambda job: process(job, self.tools), options, stopping)
+        )
+        try:
+            await self.until_idle()
+        finally:
+            stopping.set()
+            await worker
+
+    async def until_idle(self) -> None:
+        """Wait until no submission is in an active state."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                async with self.app.store.begin() as db:
+                    counts = await count_by_state(db)
+                if not sum(counts[state] for state in ACTIVE):
+                    return
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def open_registry(settings: Settings, github: FakeGitHub) -> AsyncIterator[Registry]:
+    """Everything of a registry in this process, on real HTTP routes and a real database."""
+    async with (
+        open_app(settings, application="test") as app,
+        open_tools(app) as tools,
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(create_app(app), raise_app_exceptions=False), base_url="http://127.0.0.1"
+        ) as client,
+    ):
+        yield Registry(app, tools, client, github)
+
+
+@pytest.fixture
+async def registry(settings: Settings, github: FakeGitHub) -> AsyncIterator[Registry]:
+    """A registry under test."""
+    async with open_registry(settings, github) as opened:
+        yield opened
+
+
+def secret(text: str = SECRET) -> SecretStr:
+    """A secret value for settings built by hand."""
+    return SecretStr(text)

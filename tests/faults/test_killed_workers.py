@@ -1,0 +1,61 @@
+"""Workers die at the worst moments; nothing is lost, nothing happens twice."""
+
+import random
+from pathlib import Path
+
+from assay.model.submission import Origin, State
+from assay.store.counts import count_by_state
+from assay.submit.accept import Request, accept_submission
+from assay.submit.validate import wanted_skill
+from tests.conftest import Registry
+from tests.processes import a_worker, check_invariants, finished, until
+from tests.skills import a_repository
+
+REPOSITORIES, SKILLS = 25, 20
+
+
+async def submit_many(registry: Registry, repositories: int = REPOSITORIES, skills: int = SKILLS) -> int:
+    """Fill GitHub and the queue."""
+    for number in range(repositories):
+        names = [f"skill-{each}" for each in range(skills)]
+        registry.github.add_repository(f"owner-{number}/repo", files=a_repository(*names))
+        async with registry.app.store.begin() as db:
+            for name in names:
+                url = f"{registry.web_url}/owner-{number}/repo"
+                wanted = wanted_skill(url, name, f"skills/{name}/SKILL.md", registry.web_url)
+                request = Request(wanted.repository, wanted.skill_name, wanted.skill_path, Origin.API)
+                await accept_submission(db, request)
+    return repositories * skills
+
+
+async def test_500_submissions_survive_kill_9_of_their_workers(registry: Registry, tmp_path: Path) -> None:
+    """I34, I38, I85a, R85: killed at random moments several times, all end, none twice, none lost."""
+    total = await submit_many(registry)
+    store = registry.app.store
+    moments = random.Random(7)
+    done = 0
+    for _ in range(4):
+        done += moments.randint(20, 90)
+        with a_worker(registry.app.settings, tmp_path / "worker.log"):
+            await until(lambda reached=done: finished(store, reached))
+        await check_invariants(store)
+    with a_worker(registry.app.settings, tmp_path / "worker.log"):
+        await until(lambda: finished(store, total))
+    await check_invariants(store)
+    async with store.begin() as db:
+        assert (await count_by_state(db))[State.PUBLISHED] == total
+
+
+async def test_two_workers_process_each_submission_once(registry: Registry, tmp_path: Path) -> None:
+    """I10, I40: racing workers share the work; each submission is scanned and published once."""
+    total = await submit_many(registry, repositories=10)
+    store = registry.app.store
+    with (
+        a_worker(registry.app.settings, tmp_path / "one.log"),
+        a_worker(registry.app.settings, tmp_path / "two.log"),
+    ):
+        await until(lambda: finished(store, total))
+    await check_invariants(store)
+    both = [(tmp_path / name).read_text().count('"PUBLISHED ') for name in ("one.log", "two.log")]
+    assert sum(both) == total
+    assert all(both), "one of the workers did nothing"

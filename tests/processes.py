@@ -1,0 +1,90 @@
+"""Real processes of Assay under test, and what must hold in their database afterwards."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import text
+
+from assay.model.submission import ACTIVE, TRANSITIONS, State
+from assay.settings import Settings, variable
+from assay.store.counts import count_by_state, recount
+from assay.store.database import Database
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process the same settings."""
+    given = {}
+    for name, value in settings.model_dump().items():
+        if value is None or value == ():
+            continue
+        shown = value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+        given[variable(name)] = shown
+    return {**os.environ, **given}
+
+
+@contextmanager
+def a_worker(settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`assay worker`, ended at the latest when the block ends."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "assay", "worker"],
+            env=environment(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+async def until(condition, seconds: float = 150) -> None:
+    """Wait for something to become true, and fail with its name if it does not."""
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.05)
+
+
+async def finished(store: Database, at_least: int) -> bool:
+    """Whether so many submissions have left the active states."""
+    async with store.begin() as db:
+        counts = await count_by_state(db)
+    return sum(counts.values()) - sum(counts[state] for state in ACTIVE) >= at_least
+
+
+async def check_invariants(store: Database) -> None:
+    """What must hold at any moment, whatever was killed: the database tells one consistent story."""
+    async with store.snapshot() as db:
+        assert await count_by_state(db) == await recount(db)
+        events = (
+            await db.execute(
+                text("SELECT submission_id, from_state, to_state FROM submission_event ORDER BY submission_id, id")
+            )
+        ).all()
+        states = dict((await db.execute(text("SELECT id, state FROM submission"))).all())
+        publishes = (
+            await db.execute(text("SELECT data->>'name', data->>'version' FROM change WHERE kind = 'publish'"))
+        ).all()
+        versions = (
+            await db.execute(
+                text("SELECT s.name, v.version FROM skill_version v JOIN skill s ON s.id = v.skill_id")
+            )
+        ).all()
+        noted = (await db.execute(text("SELECT count(*) FROM change WHERE kind = 'submission'"))).scalar_one()
+    last: dict[object, str] = {}
+    for submission_id, start, end in events:
+        assert last.get(submission_id) == start, "a change of state has no event"
+        assert start is None or State(end) in TRANSITIONS[State(start)], f"illegal: {start} → {end}"
+        last[submission_id] = end
+    assert last == states, "a state is not the one its last event says"
+    assert noted == len(events), "events and change records differ"
+    assert sorted(publishes) == sorted(versions), "the feed must have each publish exactly once"
