@@ -16,6 +16,7 @@ from pgqueuer.domain.models import Job as EngineJob
 from assay.queue.engine import NAMES, queries_on
 from assay.queue.job import ENTRYPOINT, Job, decode_job
 from assay.queue.outcome import Again, Outcome
+from assay.store.database import is_outage
 
 log = structlog.get_logger()
 Handler = Callable[[Job], Awaitable[Outcome]]
@@ -52,7 +53,10 @@ async def run_worker(url: str, handle: Handler, options: WorkerOptions, stopping
         try:
             async with _pool(url) as pool:
                 await _run_once(pool, handle, options, stopping)
-        except OUTAGE as problem:
+        except Exception as problem:
+            # The worker outlives the database: it waits for it and goes on.
+            if not (is_outage(problem) or isinstance(problem, asyncpg.InterfaceError | FailingListenerError)):
+                raise
             log.warning("The queue does not answer; trying again", problem=repr(problem))
             await _wait(stopping, options.reconnect_seconds)
 

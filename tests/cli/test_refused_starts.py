@@ -1,0 +1,104 @@
+"""A start that cannot work ends at once, with one line that names the cause."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tests.cli.test_up import clean_environment
+from tests.conftest import SECRET
+
+SECRETS = {"ASSAY_INTERNAL_KEY": SECRET, "ASSAY_JWT_SECRET": SECRET, "ASSAY_WEBHOOK_SECRET": SECRET}
+
+
+def start(command: str, data: Path, **settings: str) -> tuple[int, str]:
+    """Exit code and standard error of a start that fails."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "assay", command],
+        env=clean_environment(**{"ASSAY_DATA_DIR": str(data), "ASSAY_PORT": "0"} | settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert finished.stdout == ""
+    assert finished.stderr.count("\n") == 1, finished.stderr
+    return finished.returncode, finished.stderr.removeprefix("assay: ").rstrip("\n")
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    """The line says which address, and which setting to change."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, line = start("up", tmp_path, ASSAY_PORT=str(port))
+    assert code == 4
+    assert line == f"The address 127.0.0.1:{port} is already in use: set ASSAY_PORT or ASSAY_HOST to another."
+
+
+@pytest.mark.parametrize("command", ["up", "web", "worker"])
+def test_a_database_that_does_not_answer_is_named(tmp_path: Path, command: str) -> None:
+    """A URL that leads nowhere ends the start; the password in it is not printed."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    url = f"postgresql://user:hunter2@127.0.0.1:{port}/assay"
+    code, line = start(command, tmp_path, ASSAY_DATABASE_URL=url, **SECRETS)
+    assert code == 5
+    assert "database" in line
+    assert "hunter2" not in line
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"ASSAY_DATABASE_URL": "mysql://x/y"}, "ASSAY_DATABASE_URL: must look like postgresql://"),
+        ({"ASSAY_DATABASE_URL": "postgresql://host"}, "ASSAY_DATABASE_URL: must name a database"),
+        ({"ASSAY_DATABASE_URL": "postgresql://h/d"}, "ASSAY_INTERNAL_KEY, ASSAY_JWT_SECRET, ASSAY_WEBHOOK_SECRET: req"),
+        ({"ASSAY_JWT_SECRET": "short"}, "ASSAY_JWT_SECRET: must have at least 32 characters"),
+        ({"ASSAY_PORT": "http"}, "ASSAY_PORT: "),
+        ({"ASSAY_WORKER_BATCH": "1000"}, "ASSAY_WORKER_BATCH: "),
+        ({"ASSAY_PROT": "80"}, "ASSAY_PROT: there is no such setting"),
+    ],
+)
+def test_a_bad_setting_is_named(tmp_path: Path, settings: dict[str, str], line: str) -> None:
+    """R3, R5, I61: a missing, short or malformed setting stops the start and names the variable."""
+    code, said = start("up", tmp_path, **settings)
+    assert code == 2
+    assert said.startswith(line)
+
+
+@pytest.mark.parametrize("command", ["up", "web", "worker", "migrate"])
+async def test_a_newer_schema_is_refused(tmp_path: Path, database_url: str, command: str) -> None:
+    """An old release must not write into a schema that it does not know."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    await connection.close()
+    code, line = start(command, tmp_path, ASSAY_DATABASE_URL=database_url, **SECRETS)
+    assert code == 4
+    assert line == "The database schema 9999 is newer than this release, which knows 0001: upgrade Assay."
+
+
+async def test_an_older_schema_asks_for_a_migration(tmp_path: Path, database_url: str) -> None:
+    """Web and worker do not change the schema; they say who does."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("DELETE FROM alembic_version")
+    await connection.close()
+    code, line = start("worker", tmp_path, ASSAY_DATABASE_URL=database_url, **SECRETS)
+    assert code == 4
+    assert line.endswith("this release needs 0001: run `assay migrate`.")
+
+
+def test_demo_without_a_registry_says_what_to_start(tmp_path: Path) -> None:
+    """The first thing a newcomer may do wrong gets a helpful answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    finished = subprocess.run(
+        [sys.executable, "-m", "assay", "demo"],
+        env=clean_environment(ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT=str(port)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert finished.returncode == 5
+    assert finished.stderr == f"assay: No Assay answers at http://127.0.0.1:{port}: start it with `make up`.\n"

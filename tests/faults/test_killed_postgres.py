@@ -1,0 +1,68 @@
+"""PostgreSQL dies under load; after its restart everything goes on where it was."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from assay.github.fake import FakeGitHub
+from assay.model.errors import Unavailable
+from assay.model.submission import State
+from assay.settings import Settings
+from assay.store.counts import count_by_state
+from assay.store.database import Database, open_database
+from assay.store.embedded import Server, kill
+from assay.store.migrate import migrate
+from tests.conftest import open_registry
+from tests.faults.test_killed_workers import submit_many
+from tests.processes import a_worker, check_invariants, finished, until
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A PostgreSQL that the test may kill; it syncs to disk as in production."""
+    server = Server(tmp_path / "postgres")
+    server.start()
+    yield server
+    server.stop()
+
+
+async def test_500_submissions_survive_kill_9_of_postgresql(
+    own_server: Server, settings: Settings, github: FakeGitHub, tmp_path: Path
+) -> None:
+    """I57, R106: killed twice in the middle of 500 submissions; the worker goes on by itself, nothing is lost."""
+    async with open_database(own_server.url) as store:
+        await migrate(store)
+    chosen = settings.model_copy(update={"database_url": SecretStr(own_server.url)})
+    async with open_registry(chosen, github) as registry:
+        total = await submit_many(registry)
+        store = registry.app.store
+        with a_worker(chosen, tmp_path / "worker.log") as worker:
+            for reached in (60, 200):
+                await until(lambda reached=reached: finished(store, reached))
+                kill(own_server)
+                await until(lambda: gone(own_server))
+                with pytest.raises(Unavailable):
+                    await store.ping()
+                own_server.start()
+            await until(lambda: answered(store))
+            await until(lambda: finished(store, total))
+            assert worker.poll() is None, "the worker must outlive the database"
+        await check_invariants(store)
+        async with store.begin() as db:
+            assert (await count_by_state(db))[State.PUBLISHED] == total
+
+
+async def gone(server: Server) -> bool:
+    """Whether the server process has ended."""
+    return not server.is_running()
+
+
+async def answered(store: Database) -> bool:
+    """Whether the database answers again."""
+    try:
+        await store.ping()
+    except Unavailable:
+        return False
+    return True
