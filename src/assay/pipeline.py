@@ -30,6 +30,7 @@ from assay.scan.ruleset import Ruleset
 from assay.scan.scan import ENGINE, scan_source
 from assay.store.database import Database
 from assay.store.scans import find_report
+from assay.store.skills import find_listing_name
 from assay.store.submissions import LostLease, Step, claim_submission, move, renew
 from assay.submit.validate import listing_name
 
@@ -68,13 +69,13 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
     """The story: fetch, scan, judge, then refuse or certify and publish."""
     async with tools.fetcher.fetch(submission) as fetched:
         source = fetched.source
-        submission, known = await _start_scan(submission, fetched, tools)
+        submission, known, listed = await _start_scan(submission, fetched, tools)
         report = known or await _scan(source, tools)
         verdict = judge_report(report, tools.policy)
         if verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
                 return await refuse_skill(db, submission, source, report, verdict)
-        name = listing_name(submission.repository.name, submission.skill_name)
+        name = listing_name(submission.repository.name, submission.skill_name, listed)
         certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
         description = describe(source.skill_md)
         await save_source(tools.blobs, source)
@@ -83,14 +84,15 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
             return await publish_skill(db, submission, approved)
 
 
-async def _start_scan(submission: Submission, fetched: Fetched, tools: Tools) -> tuple[Submission, Report | None]:
-    """Fetched: say so, and look whether these very bytes were scanned before."""
+async def _start_scan(submission: Submission, fetched: Fetched, tools: Tools) -> tuple[Submission, Report | None, str | None]:
+    """Fetched: say so, and look whether these bytes were scanned and this folder was listed before."""
     async with tools.store.begin() as db:
         canonical = await record_identity(db, submission.repository, fetched.resolution)
         if canonical.id == submission.repository.id:
             known = await find_report(db, fetched.source.digest, 1, ENGINE, tools.ruleset.version)
+            listed = await find_listing_name(db, canonical.id, submission.skill_path)
             step = Step(State.TIER1_SCANNING, "fetched", {"commit": fetched.source.commit})
-            return await move(db, submission, step, actor="worker"), known
+            return await move(db, submission, step, actor="worker"), known, listed
     raise Invalid(f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed")
 
 

@@ -1,5 +1,6 @@
 """An archive of a commit, unpacked once into one nameless file: paths are looked up, never written to disk."""
 
+import gzip
 import os
 import tarfile
 import tempfile
@@ -10,9 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import IO
 
+from assay.fetch.inflate import Inflated
 from assay.fetch.limits import Limits
 from assay.fetch.paths import problem_with
 from assay.model.errors import Invalid
+
+MIB = 1024 * 1024
+# What tarfile, gzip and zlib raise when they are fed nonsense.
+BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,11 @@ class Archive:
         # Whoever still reads from an archive that was dropped from the cache keeps it open.
         weakref.finalize(self, self.pack.close)
 
+    @property
+    def weight(self) -> int:
+        """What it costs to keep: its bytes on disk, its index in memory, and one of few open files."""
+        return self.size_bytes + 4096 * (len(self.files) + len(self.left_out)) + 4 * MIB
+
     def read(self, path: str) -> bytes:
         """The bytes of one file."""
         entry = self.files[path]
@@ -56,18 +67,16 @@ class Archive:
 
 
 def unpack_tar(stream: IO[bytes], limits: Limits, *, strip_root: bool) -> Archive:
-    """Read a tar stream once. Raises Invalid if it is broken, hostile or larger than the limits."""
-    archive = Archive()
+    """Read a tar.gz once. Raises Invalid if it is broken, cut short, hostile or larger than the limits."""
+    archive, plain = Archive(), Inflated(stream, limits)
     try:
-        with tarfile.open(fileobj=stream, mode="r|*") as members:
-            for count, member in enumerate(members, start=1):
-                if count > limits.archive_entries:
-                    raise Invalid(
-                        f"The archive has more than {limits.archive_entries} entries.",
-                        code="archive_too_large",
-                    )
-                _take(archive, members, member, limits, strip_root)
-    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as problem:
+        with tarfile.TarFile(fileobj=plain, encoding="utf-8") as tar:  # type: ignore[arg-type]
+            while (member := tar.next()) is not None:
+                _take(archive, plain, member, limits, strip_root)
+                # The tar remembers all its members, and a large archive would fill the memory with them.
+                tar.members.clear()
+        plain.finish()
+    except BROKEN as problem:
         raise Invalid(f"The archive cannot be read: {problem}", code="bad_archive") from problem
     archive.pack.flush()
     return archive
@@ -90,17 +99,27 @@ def add_file(archive: Archive, path: str, size: int, content: IO[bytes], limits:
     archive.pack.write(data)
 
 
-def _take(
-    archive: Archive, members: tarfile.TarFile, member: tarfile.TarInfo, limits: Limits, strip_root: bool
-) -> None:
-    path = member.name.partition("/")[2] if strip_root else member.name.removeprefix("./")
+def leave_out(archive: Archive, path: str, why: str, limits: Limits) -> None:
+    """Note that something is there which cannot be taken."""
+    archive.left_out[path[: limits.path_length]] = why
+
+
+def _take(archive: Archive, plain: Inflated, member: tarfile.TarInfo, limits: Limits, strip_root: bool) -> None:
+    path = _stripped(member.name) if strip_root else member.name.removeprefix("./")
     if member.isdir() or not path:
         return
     if problem := problem_with(path, limits):
-        archive.left_out[path] = f"its path {problem}"
-    elif not member.isreg():
-        archive.left_out[path] = "it is not a regular file"
+        leave_out(archive, path, f"its path {problem}", limits)
+    elif not member.isreg() or member.issparse():
+        leave_out(archive, path, "it is a link, a device or a sparse file", limits)
     else:
-        content = members.extractfile(member)
-        assert content is not None
-        add_file(archive, path, member.size, content, limits)
+        plain.seek(member.offset_data)
+        add_file(archive, path, member.size, plain, limits)  # type: ignore[arg-type]
+
+
+def _stripped(name: str) -> str:
+    """The path below the one folder that holds everything."""
+    root, _, path = name.partition("/")
+    if root in ("", ".", ".."):
+        raise Invalid(f"The archive contains {name[:100]!r}, which is outside of its folder.", code="bad_archive")
+    return path

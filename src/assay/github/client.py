@@ -1,14 +1,15 @@
 """GitHub's few endpoints that Assay needs, with typed errors: a rate limit is never "not found"."""
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 import aiohttp
+import msgspec
 from yarl import URL
 
 from assay.github.auth import ANONYMOUS, GitHubAuth
@@ -19,6 +20,13 @@ from assay.model.repository import Host, RepositoryName
 REMEMBERED_ANSWERS = 2_000
 LARGEST_JSON_BYTES = 32 * 1024 * 1024
 REDIRECTS = 3
+DEFAULT_PAUSE_SECONDS = 60
+LONGEST_PAUSE_SECONDS = 3600
+# What one token is refused, another may be granted.
+ASK_WITH_ANOTHER_TOKEN = frozenset({"rate_limited", "github_bad_token"})
+REGULAR_MODES = frozenset({"100644", "100755", "100664"})
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,34 @@ class RepositoryFacts:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One file of a commit."""
+    """One file of a commit; a symbolic link is not a regular one."""
 
     path: str
     size: int
+    is_regular: bool
+
+
+class _Repository(msgspec.Struct):
+    id: int
+    full_name: str
+    default_branch: str
+    stargazers_count: int
+
+
+class _Commit(msgspec.Struct):
+    sha: str
+
+
+class _Item(msgspec.Struct):
+    path: str
+    mode: str
+    type: str
+    size: int = 0
+
+
+class _Tree(msgspec.Struct):
+    tree: list[_Item]
+    truncated: bool
 
 
 @dataclass
@@ -55,37 +87,34 @@ class GitHub:
     session: aiohttp.ClientSession
     urls: GitHubUrls
     budget: TokenBudget
-    _answers: OrderedDict[str, tuple[str, Any]] = field(default_factory=OrderedDict)
+    # ETags differ from token to token. Only what is read of an answer is kept, not its whole body.
+    _answers: OrderedDict[tuple[GitHubAuth, str], tuple[str, Any]] = field(default_factory=OrderedDict)
 
     async def get_repository(self, name: RepositoryName) -> RepositoryFacts:
         """The repository under its present name, also if it was asked for by an old one."""
-        answer = await self._get_json(f"{self.urls.api}/repos/{name}")
-        owner, _, plain = answer["full_name"].partition("/")
-        return RepositoryFacts(
-            RepositoryName(Host.GITHUB, owner, plain),
-            answer["id"],
-            answer["default_branch"],
-            answer["stargazers_count"],
-        )
+        answer = await self._get(f"{self.urls.api}/repos/{name}", _Repository)
+        owner, _, plain = answer.full_name.partition("/")
+        present = RepositoryName(Host.GITHUB, owner, plain)
+        return RepositoryFacts(present, answer.id, answer.default_branch, answer.stargazers_count)
 
     async def get_head_commit(self, name: RepositoryName) -> str:
         """The newest commit of the default branch."""
-        answer = await self._get_json(f"{self.urls.api}/repos/{name}/commits/HEAD")
-        return str(answer["sha"])
+        return (await self._get(f"{self.urls.api}/repos/{name}/commits/HEAD", _Commit)).sha
 
     async def get_tree(self, name: RepositoryName, commit: str) -> list[TreeEntry]:
         """All files of a commit; Unavailable if GitHub cut the list short."""
-        answer = await self._get_json(f"{self.urls.api}/repos/{name}/git/trees/{commit}?recursive=1")
-        if answer["truncated"]:
-            raise Unavailable(
-                f"GitHub does not list all files of {name}: it has too many.", code="tree_truncated"
-            )
-        return [TreeEntry(each["path"], each["size"]) for each in answer["tree"] if each["type"] == "blob"]
+        url = f"{self.urls.api}/repos/{name}/git/trees/{commit}?recursive=1"
+        # The tree of a commit never changes and may be long, so it is not worth remembering.
+        answer = await self._get(url, _Tree, remember=False)
+        if answer.truncated:
+            raise Unavailable(f"GitHub does not list all files of {name}: it has too many.", code="tree_truncated")
+        files = (each for each in answer.tree if each.type == "blob")
+        return [TreeEntry(each.path, each.size, each.mode in REGULAR_MODES) for each in files]
 
     async def get_raw_file(self, name: RepositoryName, commit: str, path: str, *, at_most: int) -> bytes:
         """The bytes of one file; NotFound if there is none, and never more than asked for."""
-        url = f"{self.urls.raw}/{name}/{commit}/{path}"
-        async with self._answer(url, self.budget.choose()) as response:
+        url = f"{self.urls.raw}/{name}/{commit}/{quote(path)}"
+        async with self._answer(url, self.budget.lend()) as response:
             return await _read_at_most(response, at_most)
 
     @asynccontextmanager
@@ -94,21 +123,35 @@ class GitHub:
         async with self._answer(f"{self.urls.codeload}/{name}/tar.gz/{commit}", ANONYMOUS) as response:
             yield response.content
 
-    async def _get_json(self, url: str) -> Any:
+    async def _get(self, url: str, kind: type[T], *, remember: bool = True) -> T:
+        """Ask with the best token, and with the next best if GitHub does not want that one now."""
+        while True:
+            auth = self.budget.choose()
+            try:
+                return await self._get_with(auth, url, kind, remember=remember)
+            except Unavailable as problem:
+                if problem.code not in ASK_WITH_ANOTHER_TOKEN:
+                    raise
+
+    async def _get_with(self, auth: GitHubAuth, url: str, kind: type[T], *, remember: bool) -> T:
         """A conditional request: an answer that has not changed costs no call of the budget."""
-        auth = self.budget.choose()
-        known = self._answers.get(url)
+        known = self._answers.get((auth, url))
         extra = {"If-None-Match": known[0]} if known else {}
         async with self._answer(url, auth, extra, charged=True) as response:
             if known and response.status == 304:
-                self._answers.move_to_end(url)
-                return known[1]
-            body = json.loads(await _read_at_most(response, LARGEST_JSON_BYTES))
-            if etag := response.headers.get("ETag"):
-                self._answers[url] = (etag, body)
-                if len(self._answers) > REMEMBERED_ANSWERS:
-                    self._answers.popitem(last=False)
-            return body
+                self._answers.move_to_end((auth, url))
+                value: T = known[1]
+                return value
+            value = msgspec.json.decode(await _read_at_most(response, LARGEST_JSON_BYTES), type=kind)
+            if remember and (etag := response.headers.get("ETag")):
+                self._remember(auth, url, etag, value)
+            return value
+
+    def _remember(self, auth: GitHubAuth, url: str, etag: str, value: object) -> None:
+        self._answers[auth, url] = (etag, value)
+        self._answers.move_to_end((auth, url))
+        if len(self._answers) > REMEMBERED_ANSWERS:
+            self._answers.popitem(last=False)
 
     @asynccontextmanager
     async def _answer(
@@ -120,7 +163,7 @@ class GitHub:
                     self.budget.learn(auth, response.headers)
                 await self._raise_for(response, auth)
                 yield response
-        except (aiohttp.ClientError, TimeoutError, json.JSONDecodeError) as problem:
+        except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as problem:
             said = str(problem) or type(problem).__name__
             raise Unavailable(f"GitHub does not answer: {said}", code="github_unavailable") from problem
 
@@ -132,16 +175,11 @@ class GitHub:
                 if response.status not in (301, 302, 307, 308):
                     yield response
                     return
-                target = response.url.join(URL(response.headers["Location"]))
-                if target.origin() != response.url.origin():
-                    raise Unavailable(
-                        f"GitHub redirects to another host: {target.host}", code="github_redirect"
-                    )
-                url = str(target)
+                url = _redirect_target(response)
         raise Unavailable("GitHub redirects in circles.", code="github_redirect")
 
     async def _raise_for(self, response: aiohttp.ClientResponse, auth: GitHubAuth) -> None:
-        if response.status < 400:
+        if response.status in (200, 304):
             return
         said = await _message(response)
         wait = _asked_pause(response, said, self.budget.clock())
@@ -149,7 +187,21 @@ class GitHub:
             if self.budget.has(auth):
                 self.budget.rest(auth, wait)
             raise rate_limited(wait)
+        if response.status == 401 and self.budget.has(auth):
+            self.budget.refuse(auth)
         raise _error(response.status, said, str(response.url.path))
+
+
+def _redirect_target(response: aiohttp.ClientResponse) -> str:
+    location = response.headers.get("Location", "")
+    try:
+        target = response.url.join(URL(location))
+        is_same_host = target.origin() == response.url.origin()
+    except ValueError:
+        raise Unavailable(f"GitHub redirects to nowhere: {location[:200]!r}", code="github_redirect") from None
+    if not is_same_host:
+        raise Unavailable(f"GitHub redirects to another host: {target.host}", code="github_redirect")
+    return str(target)
 
 
 async def _read_at_most(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -159,9 +211,7 @@ async def _read_at_most(response: aiohttp.ClientResponse, limit: int) -> bytes:
         parts.append(part)
         size += len(part)
         if size > limit:
-            raise Unavailable(
-                f"GitHub sent more than {limit} bytes for {response.url.path}.", code="too_large"
-            )
+            raise Unavailable(f"GitHub sent more than {limit} bytes for {response.url.path}.", code="too_large")
     return b"".join(parts)
 
 
@@ -175,19 +225,24 @@ def _asked_pause(response: aiohttp.ClientResponse, said: str, now: float) -> flo
     """Seconds GitHub wants us to wait, if this answer is a rate limit of the first or second kind."""
     if response.status not in (403, 429):
         return None
-    if retry_after := response.headers.get("Retry-After"):
-        return float(retry_after)
+    if "Retry-After" in response.headers:
+        return _pause(response.headers["Retry-After"])
     if response.headers.get("X-RateLimit-Remaining") == "0":
-        return float(response.headers.get("X-RateLimit-Reset", "0")) - now
-    return 60 if response.status == 429 or "rate limit" in said.lower() else None
+        return _pause(response.headers.get("X-RateLimit-Reset", ""), since=now)
+    return DEFAULT_PAUSE_SECONDS if response.status == 429 or "rate limit" in said.lower() else None
+
+
+def _pause(number: str, *, since: float = 0) -> float:
+    """Whole seconds from a header, within reason; a proxy may have put a date there."""
+    if not number.isdecimal():
+        return DEFAULT_PAUSE_SECONDS
+    return min(float(number) - since, LONGEST_PAUSE_SECONDS)
 
 
 def _error(status: int, said: str, path: str) -> NotFound | Unavailable:
     match status:
         case 404 | 410:
-            return NotFound(
-                f"GitHub has no {path}: deleted, private or never there.", code="source_not_found"
-            )
+            return NotFound(f"GitHub has no {path}: deleted, private or never there.", code="source_not_found")
         case 409 | 422:
             return NotFound(f"GitHub has nothing at {path}: {said}", code="source_empty")
         case 451:

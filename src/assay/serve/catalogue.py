@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.errors import NotFound
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
@@ -42,6 +43,8 @@ async def read_catalogue(db: AsyncConnection, *, cursor: str | None, limit: int)
 
 async def read_skill(db: AsyncConnection, name: str) -> SkillDetail:
     """One listing, or NotFound."""
+    if "\x00" in name:  # the database would refuse the question instead of answering it
+        raise NotFound(f"There is no skill {name}.", code="skill_not_found")
     skill = await get_skill(db, name)
     return SkillDetail(
         skill,

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from assay.model.errors import Invalid
@@ -20,9 +20,7 @@ def decode_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         moment, _, number = base64.urlsafe_b64decode(padded).decode().partition("|")
-        position = datetime.fromisoformat(moment), UUID(number)
-    except (ValueError, binascii.Error):
+        # In UTC, because a moment of the year 9999 elsewhere may be one that the database cannot hold.
+        return datetime.fromisoformat(moment).astimezone(UTC), UUID(number)
+    except (ValueError, OverflowError, binascii.Error):
         raise Invalid("cursor: take it from the `nextCursor` of a page.", code="bad_cursor") from None
-    if position[0].tzinfo is None:
-        raise Invalid("cursor: take it from the `nextCursor` of a page.", code="bad_cursor")
-    return position

@@ -31,6 +31,7 @@ async def find_repository(db: AsyncConnection, name: RepositoryName) -> Reposito
         repository.c.host == host,
         func.lower(repository.c.owner) == owner,
         func.lower(repository.c.name) == plain,
+        repository.c.merged_into_id.is_(None),
     )
     by_alias = select(*COLUMNS).where(repository.c.id == alias.scalar_subquery())
     row = (await db.execute(by_name.union_all(by_alias).limit(1))).one_or_none()
@@ -70,8 +71,12 @@ async def record_resolution(
 ) -> Repository:
     """Write down what the host says. Returns the canonical row, which is another one if this is a second name."""
     canonical = await _by_host_id(db, name.host, host_id) or known
-    if canonical.id != known.id or known.name.key != name.key:
-        await _add_alias(db, known.name, canonical)
+    if canonical.id != known.id:
+        merged = update(repository).where(repository.c.id == known.id).values(merged_into_id=canonical.id)
+        await db.execute(merged)
+    for former in {known.name, canonical.name}:
+        if former.key != name.key:
+            await _add_alias(db, former, canonical)
     taken = await find_repository(db, name)
     renamed = {"owner": name.owner, "name": name.name} if taken is None or taken.id == canonical.id else {}
     facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}

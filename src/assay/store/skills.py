@@ -75,6 +75,12 @@ async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str)
     return (row.id, row.name) if row else None
 
 
+async def find_listing_name(db: AsyncConnection, repository_id: int, skill_path: str) -> str | None:
+    """The name under which this folder is listed, if it is."""
+    where = (skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
+    return (await db.execute(select(skill.c.name).where(*where))).scalar_one_or_none()
+
+
 async def add_listing(db: AsyncConnection, listing: Listing, version_id: UUID) -> bool:
     """Insert a listing whose first version follows in the same transaction; False if name or folder is taken."""
     statement = (

@@ -90,6 +90,8 @@ repository = Table(
     Column("stars", Integer),
     Column("commit", Text),
     _moment("resolved_at"),
+    # Set when this turns out to be a second name of another repository.
+    Column("merged_into_id", BigInteger, ForeignKey("repository.id")),
     _now("created_at"),
     _one_of("host", Host),
     CheckConstraint("owner <> '' AND name <> ''", name="named"),
@@ -101,6 +103,7 @@ Index(
     func.lower(repository.c.owner),
     func.lower(repository.c.name),
     unique=True,
+    postgresql_where=repository.c.merged_into_id.is_(None),
 )
 Index(
     "repository_name_trigram_idx",

@@ -83,9 +83,12 @@ def slug_of(name: str) -> str:
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
 
 
-def listing_name(repository: RepositoryName, skill_name: str) -> str:
-    """`owner/repo/skill`, the name of a listing."""
-    return f"{repository.owner}/{repository.name}/{slug_of(skill_name)}".lower()
+def listing_name(repository: RepositoryName, skill_name: str, listed: str | None = None) -> str:
+    """`owner/repo/skill`, the name of a listing; one that is `listed` keeps its name when its repository moves."""
+    slug = slug_of(skill_name)
+    if listed is not None and listed.rpartition("/")[2] == slug:
+        return listed
+    return f"{repository.owner}/{repository.name}/{slug}".lower()
 
 
 def _is_visible(name: str) -> bool:

@@ -1,41 +1,45 @@
 """The web application: routes, templates, errors and headers, put together."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from litestar import Litestar
-from litestar.datastructures import ResponseHeader
+from litestar.datastructures import CacheControlHeader
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template import TemplateConfig
+from litestar.types import Method
+from litestar.types.internal_types import PathParameterDefinition
 
 from assay import __version__
 from assay.app import App
 from assay.model.errors import AssayError
 from assay.web.api import changes, skills, submissions
 from assay.web.errors import on_assay_error, on_bug, on_http_error
+from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
 from assay.web.pages import catalogue, home, queue
-from assay.web.pages.format import FILTERS
-from assay.web.parameters import refuse_unknown_parameters
+from assay.web.pages.templates import load_templates
+from assay.web.parameters import refuse_what_is_not_read
 from assay.web.traffic import Traffic
 
 HERE = Path(__file__).parent
 LARGEST_BODY_BYTES = 16 * 1024 * 1024
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
+STATIC_SECONDS = 600
 
 
 def create_app(assay: App) -> Litestar:
     """Everything that this registry answers over HTTP."""
+    return build_app(lambda: assay)
+
+
+def build_app(registry: Callable[[], App]) -> Litestar:
+    """The routes; the registry behind them is asked for by each request."""
     traffic = Traffic()
     return Litestar(
         route_handlers=[
@@ -51,33 +55,37 @@ def create_app(assay: App) -> Litestar:
             catalogue.skill,
             queue.queue,
             queue.submission,
-            create_static_files_router("/static", [HERE / "static"], include_in_schema=False),
+            create_static_files_router(
+                "/static",
+                [HERE / "static"],
+                include_in_schema=False,
+                cache_control=CacheControlHeader(public=True, max_age=STATIC_SECONDS),
+            ),
         ],
         dependencies={
-            "assay": Provide(lambda: assay, sync_to_thread=False),
+            "assay": Provide(registry, sync_to_thread=False),
             "traffic": Provide(lambda: traffic, sync_to_thread=False),
         },
-        before_request=refuse_unknown_parameters,
+        before_request=refuse_what_is_not_read,
+        before_send=[add_headers],
         middleware=[traffic.middleware],
         exception_handlers={AssayError: on_assay_error, HTTPException: on_http_error, Exception: on_bug},
-        response_headers=[ResponseHeader(name=name, value=value) for name, value in HEADERS.items()],
-        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(_templates())),
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(load_templates())),
         openapi_config=OpenAPIConfig(
-            title="Assay", version=__version__, path="/openapi", render_plugins=[JsonRenderPlugin()]
+            title="Assay",
+            version=__version__,
+            description="A registry of agent skills. Errors are problem bodies (RFC 9457) with a stable `code`.",
+            path="/openapi",
+            render_plugins=[JsonRenderPlugin()],
+            use_handler_docstrings=True,
+            operation_id_creator=_operation_id,
         ),
         request_max_body_size=LARGEST_BODY_BYTES,
         logging_config=None,
     )
 
 
-def _templates() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(FILTERS)
-    environment.globals["version"] = __version__
-    return environment
+def _operation_id(handler: HTTPRouteHandler, _method: Method, _path: list[str | PathParameterDefinition]) -> str:
+    """The name of the handler, as generated clients write it."""
+    first, *others = handler.handler_name.split("_")
+    return first + "".join(map(str.capitalize, others))

@@ -35,18 +35,34 @@ def on_assay_error(request: Request[Any, Any, Any], error: AssayError) -> Respon
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
     """An error of the framework: a route that is not there, a body that is not what was declared."""
-    detail = error.detail
-    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
-        told = [f"{each.get('key', '')}: {each['message']}".lstrip(": ") for each in error.extra]
-        detail = "; ".join(told)
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-    return _answer(request, error.status_code, code, detail, dict(error.headers or {}))
+    return _answer(request, error.status_code, code, _told(request, error), dict(error.headers or {}))
 
 
 def on_bug(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """Anything else is our mistake: logged here, and told without details."""
     log.error("A bug stopped a request", path=request.url.path, exc_info=error)
     return _answer(request, HTTP_500_INTERNAL_SERVER_ERROR, "internal_error", "Assay failed; this is our mistake.", {})
+
+
+def _told(request: Request[Any, Any, Any], error: HTTPException) -> str:
+    """What is wrong, in a sentence that names the thing."""
+    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
+        return "; ".join(f"{_place(each)}: {each['message']}".lstrip(": ") for each in error.extra)
+    match error.status_code:
+        case HTTPStatus.NOT_FOUND:
+            return f"There is nothing at {request.url.path}."
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            return f"{request.method} is not possible at {request.url.path}."
+        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return f"The body may have at most {request.route_handler.resolve_request_max_body_size():,} bytes."
+        case _:
+            return error.detail
+
+
+def _place(problem: dict[str, str]) -> str:
+    name = problem.get("key", "")
+    return "body" if name == "data" else name
 
 
 def _answer(

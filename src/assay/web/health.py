@@ -8,17 +8,23 @@ from assay import __version__
 from assay.serve.health import check_readiness
 from assay.serve.stats import Stats, read_stats
 from assay.settings import SECRET_FIELDS
+from assay.web.api.problems import answer, problems
 from assay.web.api.views import CheckView, ReadinessView
 from assay.web.given import Assay, Counted
 
+READINESS = {
+    **problems(400),
+    HTTP_503_SERVICE_UNAVAILABLE: answer(ReadinessView, "It cannot; the checks say why."),
+}
 
-@get("/healthz", tags=["health"], summary="Is this process alive?")
+
+@get("/healthz", tags=["health"], summary="Is this process alive?", responses=problems(400))
 async def healthz() -> dict[str, str]:
     """Answers as long as the process does; asks nobody else."""
     return {"status": "ok", "version": __version__}
 
 
-@get("/readyz", tags=["health"], summary="Can this process do its work?")
+@get("/readyz", tags=["health"], summary="Can this process do its work?", responses=READINESS)
 async def readyz(assay: Assay) -> Response[ReadinessView]:
     """503 with the reason if the database, its schema or a secret is missing."""
     secrets_present = all(getattr(assay.settings, name) for name in SECRET_FIELDS)
@@ -29,7 +35,13 @@ async def readyz(assay: Assay) -> Response[ReadinessView]:
     return Response(ReadinessView(ready=ready, checks=views), status_code=status)
 
 
-@get("/metrics", tags=["health"], summary="Prometheus metrics", media_type=MediaType.TEXT)
+@get(
+    "/metrics",
+    tags=["health"],
+    summary="Prometheus metrics",
+    media_type=MediaType.TEXT,
+    responses=problems(400, 503),
+)
 async def metrics(assay: Assay, traffic: Counted) -> str:
     """The numbers of the queue and of this process; an unreachable database is an error, never a zero."""
     async with assay.store.snapshot() as db:

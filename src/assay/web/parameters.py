@@ -1,30 +1,70 @@
-"""Unknown query parameters are refused: a filter that is silently ignored gives a wrong answer."""
+"""Parameters and bodies that a route does not read are refused: what is silently ignored gives a wrong answer."""
 
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 from litestar import Request
+from litestar.enums import ParamType, RequestEncodingType
+from litestar.exceptions import ClientException
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import BodyKwarg, ParameterKwarg
 
 from assay.model.errors import Invalid
 
 
-async def refuse_unknown_parameters(request: Request[Any, Any, Any]) -> None:
+async def refuse_what_is_not_read(request: Request[Any, Any, Any]) -> None:
     """Run before every handler."""
-    if not request.query_params:
-        return
+    _check_query(request)
+    await _check_body(request)
+
+
+def _check_query(request: Request[Any, Any, Any]) -> None:
+    given = [name for name, _ in request.query_params.multi_items()]
     known = _query_names(request.route_handler)
-    unknown = sorted(set(request.query_params) - known)
-    if unknown:
+    if unknown := sorted(set(given) - known):
         allowed = ", ".join(sorted(known)) or "none"
-        raise Invalid(f"{unknown[0]}: there is no such parameter here (known: {allowed}).", code="unknown_parameter")
+        message = f"{', '.join(unknown)}: there is no such parameter here (known: {allowed})."
+        raise Invalid(message, code="unknown_parameter")
+    if repeated := sorted({name for name in given if given.count(name) > 1}):
+        raise Invalid(f"{', '.join(repeated)}: give it once.", code="repeated_parameter")
+
+
+async def _check_body(request: Request[Any, Any, Any]) -> None:
+    wanted = _body_type(request.route_handler)
+    if wanted is None:
+        return
+    if request.content_type[0] != wanted:
+        detail = f"Content-Type must be {wanted.value}, not {request.content_type[0] or 'missing'}."
+        raise ClientException(detail, status_code=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    if wanted is RequestEncodingType.JSON:
+        _check_json(await request.body())
+
+
+def _check_json(body: bytes) -> None:
+    """The decoder reports neither of these as the caller's mistake."""
+    if not body:
+        raise Invalid("body: it is empty, send a JSON object.", code="bad_body")
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        raise Invalid("body: it is not UTF-8.", code="bad_body") from None
 
 
 @cache
 def _query_names(handler: HTTPRouteHandler) -> frozenset[str]:
     """The query parameters that a handler declares, by the names that clients use."""
-    names = set()
-    for name, field in handler.parsed_fn_signature.parameters.items():
-        kwarg = field.kwarg_definition
-        names.add(getattr(kwarg, "query", None) or name)
-    return frozenset(names - {"request", "data", "assay"})
+    declared = ((name, field.kwarg_definition) for name, field in handler.parsed_fn_signature.parameters.items())
+    return frozenset(
+        kwarg.name or name
+        for name, kwarg in declared
+        if isinstance(kwarg, ParameterKwarg) and kwarg.param_type is ParamType.QUERY
+    )
+
+
+@cache
+def _body_type(handler: HTTPRouteHandler) -> RequestEncodingType | None:
+    """What a handler reads as its body, if it reads one."""
+    field = handler.parsed_fn_signature.parameters.get("data")
+    kwarg = field.kwarg_definition if field else None
+    return RequestEncodingType(kwarg.media_type) if isinstance(kwarg, BodyKwarg) else None

@@ -7,11 +7,12 @@ from litestar.params import QueryParameter
 
 from assay.serve.changes import follow_changes
 from assay.store.keys import list_keys
+from assay.web.api.problems import problems
 from assay.web.api.views import ChangesView, ChangeView, KeysView, KeyView
 from assay.web.given import Assay
 
 
-@get("/api/v1/changes", summary="Follow every change", tags=["changes"])
+@get("/api/v1/changes", summary="Follow every change", tags=["changes"], responses=problems(400, 503))
 async def changes(
     assay: Assay,
     since: Annotated[int, QueryParameter(ge=0, le=2**62, description="The last serial you have.")] = 0,
@@ -34,7 +35,12 @@ async def changes(
     )
 
 
-@get("/.well-known/assay/keys.json", summary="Public keys of hallmarks", tags=["changes"])
+@get(
+    "/.well-known/assay/keys.json",
+    summary="Public keys of hallmarks",
+    tags=["changes"],
+    responses=problems(400, 503),
+)
 async def keys(assay: Assay) -> KeysView:
     """Whoever has these can check any hallmark offline."""
     async with assay.store.begin() as db:

@@ -20,12 +20,19 @@ from assay.submit.accept import Accepted, Admission, Request, accept_submission
 from assay.submit.upload import read_upload
 from assay.submit.validate import DEFAULT_PATH, checked_skill_name, slug_of, wanted_skill
 from assay.web.api.present import present_detail, present_stats, present_submission
+from assay.web.api.problems import answer, problems
 from assay.web.api.views import AcceptedView, StatsView, SubmissionDetailView, SubmissionPageView
 from assay.web.given import Assay
 
+LARGEST_REQUEST_BYTES = 64 * 1024
 UPLOADS = RepositoryName(Host.UPLOAD, "local", "uploads")
 Limit = Annotated[int, QueryParameter(ge=1, le=500, description="Rows on a page.")]
 Cursor = Annotated[str | None, QueryParameter(max_length=200, description="`nextCursor` of the page before.")]
+
+ADMITTED = {
+    HTTP_200_OK: answer(AcceptedView, "This skill was submitted before: the same submission, `duplicate` or reopened."),
+    **problems(400, 413, 415, 503),
+}
 
 
 class SubmitBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -36,14 +43,20 @@ class SubmitBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     skill_path: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
-class UploadBody(msgspec.Struct, frozen=True, rename="camel"):
+class UploadBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """A zip or tar.gz of one skill folder."""
 
     archive: UploadFile
     skill_name: str | None = None
 
 
-@post("/", summary="Submit one skill", status_code=HTTP_201_CREATED)
+@post(
+    "/",
+    summary="Submit one skill",
+    status_code=HTTP_201_CREATED,
+    responses=ADMITTED,
+    request_max_body_size=LARGEST_REQUEST_BYTES,
+)
 async def submit(assay: Assay, data: JSONBody[SubmitBody]) -> Response[AcceptedView]:
     """Idempotent: the same skill again answers with the same submission, `duplicate` while it is under way."""
     wanted = wanted_skill(data.repo_url, data.skill_name, data.skill_path, assay.settings.github_web_url)
@@ -51,10 +64,8 @@ async def submit(assay: Assay, data: JSONBody[SubmitBody]) -> Response[AcceptedV
     return await _accept(assay, request)
 
 
-@post("/upload", summary="Submit an archive of one skill folder", status_code=HTTP_201_CREATED)
-async def upload(
-    assay: Assay, data: MultipartBody[UploadBody]
-) -> Response[AcceptedView]:
+@post("/upload", summary="Submit an archive of one skill folder", status_code=HTTP_201_CREATED, responses=ADMITTED)
+async def upload(assay: Assay, data: MultipartBody[UploadBody]) -> Response[AcceptedView]:
     """The same admission and pipeline as a repository, for a folder that is not in one."""
     received = read_upload(await data.archive.read(), assay.limits)
     described = describe(received.source.skill_md)
@@ -64,7 +75,7 @@ async def upload(
     return await _accept(assay, Request(UPLOADS, name, path, Origin.UPLOAD, upload_digest=digest))
 
 
-@get("/", summary="List submissions, newest first")
+@get("/", summary="List submissions, newest first", responses=problems(400, 503))
 async def list_submissions(
     assay: Assay,
     cursor: Cursor = None,
@@ -85,14 +96,14 @@ async def list_submissions(
     )
 
 
-@get("/stats", summary="Count submissions")
+@get("/stats", summary="Count submissions", responses=problems(400, 503))
 async def stats(assay: Assay) -> StatsView:
     """Every number of the queue, from one snapshot."""
     async with assay.store.snapshot() as db:
         return present_stats(await read_stats(db, assay.clock.now()))
 
 
-@get("/{submission_id:uuid}", summary="Watch one submission")
+@get("/{submission_id:str}", summary="Watch one submission", responses=problems(400, 404, 503))
 async def get_submission(assay: Assay, submission_id: FromPath[UUID]) -> SubmissionDetailView:
     """State, reason, history, stage timings and findings."""
     async with assay.store.snapshot() as db:

@@ -5,6 +5,11 @@ from uuid import UUID
 
 import msgspec
 
+from assay.model.finding import Severity
+from assay.model.skill import Method, Tier, TrustTier
+from assay.model.submission import Category, Origin, State
+from assay.model.verdict import Outcome
+
 
 class View(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Keys are camelCase on the wire."""
@@ -26,9 +31,9 @@ class SubmissionView(View, frozen=True):
     repository: str
     skill_name: str
     skill_path: str
-    state: str
-    category: str
-    source: str
+    state: State
+    category: Category
+    source: Origin
     score: int | None
     attempts: int
     reason: ReasonView | None
@@ -47,8 +52,8 @@ class SubmissionPageView(View, frozen=True):
 class EventView(View, frozen=True):
     """One change of state."""
 
-    from_state: str | None
-    to_state: str
+    from_state: State | None
+    to_state: State
     trigger: str
     actor: str
     metadata: dict[str, object]
@@ -60,7 +65,7 @@ class FindingView(View, frozen=True):
 
     rule_id: str
     family: str
-    severity: str
+    severity: Severity
     confidence: float
     file: str
     line: int
@@ -75,7 +80,7 @@ class ScanView(View, frozen=True):
     tier: int
     engine: str
     ruleset: str
-    outcome: str
+    outcome: Outcome
     score: int | None
     path: str | None
     duration_ms: float
@@ -108,7 +113,7 @@ class AcceptedView(View, frozen=True):
     """The answer to a submission."""
 
     id: UUID
-    state: str
+    state: State
     created_at: datetime
     duplicate: bool
     already_verified: bool
@@ -147,12 +152,12 @@ class SkillView(View, frozen=True):
     skill_slug: str
     skill_path: str
     license: str | None
-    cert_tier: str
-    cert_method: str
+    cert_tier: Tier
+    cert_method: Method
     cert_score: int
     certified_at: datetime
     trust_score: int
-    trust_tier: str
+    trust_tier: TrustTier
     current_version: str
     content_digest: str
     commit: str
@@ -190,7 +195,7 @@ class VersionView(View, frozen=True):
     version: str
     content_digest: str
     commit: str
-    cert_tier: str
+    cert_tier: Tier
     cert_score: int
     published_at: datetime
     hallmark: dict[str, object]

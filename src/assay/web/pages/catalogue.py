@@ -6,10 +6,10 @@ from litestar import get
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
 
-from assay.model.errors import NotFound
+from assay.model.errors import Invalid, NotFound, Unavailable
 from assay.scan.front_matter import read_front_matter
 from assay.serve.catalogue import SkillDetail, read_catalogue, read_skill
-from assay.serve.search import find_skills
+from assay.serve.search import DEEPEST, find_skills
 from assay.web.api.present import repository_url
 from assay.web.given import Assay
 from assay.web.pages.markdown import render_markdown
@@ -22,20 +22,19 @@ async def skills(
     assay: Assay,
     q: FromQuery[str | None] = None,
     cursor: Annotated[str | None, QueryParameter(max_length=200)] = None,
-    offset: Annotated[int, QueryParameter(ge=0, le=1000)] = 0,
+    offset: Annotated[int | None, QueryParameter(ge=0, le=DEEPEST)] = None,
 ) -> Template:
     """All skills, or those that match."""
-    context: dict[str, object] = {"q": q or "", "more": None, "total": None}
+    if q and q.strip():
+        if cursor is not None:
+            raise Invalid("cursor: hits of a search are paged by offset.", code="bad_cursor")
+        return await _hits(assay, q, offset or 0)
+    if offset is not None:
+        raise Invalid("offset: the whole list is paged by cursor.", code="bad_offset")
     async with assay.store.snapshot() as db:
-        if q and len(q.strip()) >= 2:
-            found = await find_skills(db, q, limit=PAGE, offset=offset)
-            more = {"q": q, "offset": offset + PAGE} if found.has_more else None
-            context |= {"skills": found.skills, "more": more}
-        else:
-            page = await read_catalogue(db, cursor=cursor, limit=PAGE)
-            more = {"cursor": page.next_cursor} if page.next_cursor else None
-            context |= {"skills": page.skills, "more": more, "total": page.total}
-    return Template("skills.html", context=context)
+        page = await read_catalogue(db, cursor=cursor, limit=PAGE)
+    more = {"cursor": page.next_cursor} if page.next_cursor else None
+    return Template("skills.html", context={"q": "", "skills": page.skills, "total": page.total, "more": more})
 
 
 @get("/skills/{owner:str}/{repo:str}/{skill:str}", include_in_schema=False)
@@ -53,13 +52,21 @@ async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: 
     return Template("skill.html", context=context)
 
 
+async def _hits(assay: Assay, q: str, offset: int) -> Template:
+    async with assay.store.snapshot() as db:
+        found = await find_skills(db, q, web_url=assay.settings.github_web_url, limit=PAGE, offset=offset)
+    onward = offset + PAGE
+    more = {"q": q, "offset": onward} if found.has_more and onward <= DEEPEST else None
+    return Template("skills.html", context={"q": q, "skills": found.skills, "total": None, "more": more})
+
+
 async def _instructions(assay: Assay, detail: SkillDetail) -> str | None:
-    """The SKILL.md as HTML; None if its bytes are gone, which the page says instead of showing nothing."""
+    """The SKILL.md as HTML; None if its bytes cannot be had, which the page says: the rest of it still stands."""
     file = next((file for file in detail.files if file.path == "SKILL.md"), None)
     if file is None:
         return None
     try:
         content = await assay.blobs.get(f"sha256:{file.sha256}")
-    except NotFound:
+    except (NotFound, Unavailable):
         return None
     return render_markdown(read_front_matter(content).body)

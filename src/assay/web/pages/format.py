@@ -1,11 +1,23 @@
 """How values look on a page."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 from assay.model.submission import MEANING, State, category_of
 
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
+
+# Controls, and characters that take no space or turn the direction of reading; emoji may keep their joiners.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """The same text with what is hidden in it written out."""
+    return HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", text)
 
 
 def moment(value: datetime) -> str:

@@ -2,20 +2,43 @@
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 
+from assay.web.pages.format import visible
+
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
+    "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
     "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 LONGEST = 200_000
-_renderer = MarkdownIt("commonmark", {"html": False, "maxNesting": 30}).enable("table").disable("image")
+CUT = Markup("<p><em>The text is longer than this page shows; its file has the rest.</em></p>")
 
 
 def render_markdown(text: str) -> Markup:
-    """Safe HTML without images, scripts or styles; links do not vouch for where they lead."""
-    html = _renderer.render(text[:LONGEST])
+    """Safe HTML without images, scripts or styles; links lead to web addresses only and vouch for nothing."""
     clean = nh3.clean(
-        html, tags=TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https"}, link_rel="nofollow noopener ugc"
+        _renderer.render(visible(text[:LONGEST])),
+        tags=TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https"},
+        url_relative="deny",
+        link_rel="nofollow noopener ugc",
     )
-    return Markup(clean)  # noqa: S704 - cleaned above
+    return Markup(clean) + (CUT if len(text) > LONGEST else "")  # noqa: S704 - cleaned above
+
+
+def _lower_headings(state: StateCore) -> None:
+    """The page has its own first and second level."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+
+
+def _make_renderer() -> MarkdownIt:
+    renderer = MarkdownIt("commonmark", {"html": False, "maxNesting": 30}).enable("table").disable("image")
+    renderer.core.ruler.push("lower_headings", _lower_headings)
+    return renderer
+
+
+_renderer = _make_renderer()

@@ -10,14 +10,16 @@ CREATE TABLE repository (
     stars INTEGER,
     commit TEXT,
     resolved_at TIMESTAMP WITH TIME ZONE,
+    merged_into_id BIGINT,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT repository_pkey PRIMARY KEY (id),
     CONSTRAINT repository_host_check CHECK (host IN ('github', 'upload')),
     CONSTRAINT repository_named_check CHECK (owner <> '' AND name <> ''),
-    CONSTRAINT repository_host_host_id_key UNIQUE (host, host_id)
+    CONSTRAINT repository_host_host_id_key UNIQUE (host, host_id),
+    CONSTRAINT repository_merged_into_id_fkey FOREIGN KEY(merged_into_id) REFERENCES repository (id)
 )
 -- ;
-CREATE UNIQUE INDEX repository_name_key ON repository (host, lower(owner), lower(name))
+CREATE UNIQUE INDEX repository_name_key ON repository (host, lower(owner), lower(name)) WHERE merged_into_id IS NULL
 -- ;
 CREATE INDEX repository_name_trigram_idx ON repository USING gin (lower(owner || '/'::text || name) gin_trgm_ops)
 -- ;
@@ -121,9 +123,9 @@ CREATE TABLE skill (
 -- ;
 CREATE INDEX skill_search_text_idx ON skill USING gin (search_text gin_trgm_ops)
 -- ;
-CREATE INDEX skill_search_document_idx ON skill USING gin (search_document)
--- ;
 CREATE INDEX skill_updated_at_idx ON skill (updated_at DESC, id DESC)
+-- ;
+CREATE INDEX skill_search_document_idx ON skill USING gin (search_document)
 -- ;
 CREATE TABLE finding (
     id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -210,11 +212,11 @@ CREATE TABLE submission (
     CONSTRAINT submission_skill_id_fkey FOREIGN KEY(skill_id) REFERENCES skill (id)
 )
 -- ;
+CREATE INDEX submission_state_created_at_idx ON submission (state, created_at DESC, id DESC)
+-- ;
 CREATE INDEX submission_active_idx ON submission (updated_at) WHERE state IN ('RECEIVED', 'TIER1_SCANNING', 'TIER2_SCANNING')
 -- ;
 CREATE INDEX submission_created_at_idx ON submission (created_at DESC, id DESC)
--- ;
-CREATE INDEX submission_state_created_at_idx ON submission (state, created_at DESC, id DESC)
 -- ;
 CREATE TABLE submission_event (
     id BIGINT GENERATED ALWAYS AS IDENTITY,

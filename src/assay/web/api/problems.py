@@ -1,0 +1,26 @@
+"""The refusals that a route may answer with, for its description."""
+
+from collections.abc import Mapping
+
+from litestar.openapi.datastructures import ResponseSpec
+
+from assay.web.api.views import ProblemView
+from assay.web.errors import PROBLEM
+
+MEANING = {
+    400: "The request is wrong; `detail` names the parameter or field.",
+    404: "There is no such thing.",
+    413: "The body is too large.",
+    415: "The body is not of the type that this route reads.",
+    503: "The database or the blob store does not answer; ask again after `Retry-After` seconds.",
+}
+
+
+def problems(*statuses: int) -> Mapping[int, ResponseSpec]:
+    """Problem bodies (RFC 9457) for these statuses."""
+    return {status: answer(ProblemView, MEANING[status], PROBLEM) for status in statuses}
+
+
+def answer(view: type, description: str, media_type: str = "application/json") -> ResponseSpec:
+    """An answer besides the usual one."""
+    return ResponseSpec(view, generate_examples=False, description=description, media_type=media_type)

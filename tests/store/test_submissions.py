@@ -1,0 +1,150 @@
+"""Transitions are guarded by state and version, and leave their trace in the same statement."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.submission import TRANSITIONS, State, Submission
+from assay.store.counts import count_by_state, fold_counts, recount
+from assay.store.events import list_events
+from assay.store.submissions import LostLease, Step, claim_submission, get_submission, move, renew
+from tests.conftest import Registry
+
+REASON = {"reason_code": "test", "reason_message": "Because."}
+
+
+async def a_submission(registry: Registry, name: str = "greet") -> Submission:
+    """A submission that waits."""
+    accepted = await registry.submit("acme/tools", name)
+    async with registry.app.store.begin() as db:
+        return await get_submission(db, UUID(accepted["id"]))
+
+
+async def claim(db: AsyncConnection, submission: Submission, worker: str = "one") -> Submission:
+    """Take its lease."""
+    claimed = await claim_submission(db, submission.id, submission.cycle, worker=worker, lease_seconds=60)
+    assert claimed is not None
+    return claimed
+
+
+async def test_every_arrow_that_is_not_in_the_table_is_refused(registry: Registry) -> None:
+    """R9, I10: PUBLISHED cannot become REJECTED, nor anything else take an arrow that does not exist."""
+    submission = await a_submission(registry)
+    for start in State:
+        for end in set(State) - TRANSITIONS[start]:
+            pretended = Submission(**{**_fields(submission), "state": start})
+            async with registry.app.store.begin() as db:
+                with pytest.raises(AssertionError, match="no arrow"):
+                    await move(db, pretended, Step(end, "test"), actor="test")
+
+
+async def test_a_stale_version_cannot_write(registry: Registry) -> None:
+    """R16: of two that read the same row, one writes; the other learns that it lost, and nothing is changed."""
+    submission = await a_submission(registry)
+    async with registry.app.store.begin() as db:
+        moved = await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin")
+    async with registry.app.store.begin() as db:
+        with pytest.raises(LostLease):
+            await move(db, submission, Step(State.REJECTED, "late"), actor="worker", **REASON)
+    async with registry.app.store.begin() as db:
+        assert await get_submission(db, submission.id) == moved
+        assert [event.to_state for event in await list_events(db, submission.id)] == [State.RECEIVED, State.ON_HOLD]
+
+
+async def test_a_worker_that_lost_its_lease_cannot_write(registry: Registry) -> None:
+    """I40: the fence holds in every state of the work, also against the same worker's earlier claim."""
+    submission = await a_submission(registry)
+    async with registry.app.store.begin() as db:
+        slow = await claim(db, submission)
+        slow = await move(db, slow, Step(State.TIER1_SCANNING, "fetched"), actor="worker")
+    async with registry.app.store.begin() as db:
+        quick = await claim(db, submission)
+        assert quick.state is State.RECEIVED
+    async with registry.app.store.begin() as db:
+        with pytest.raises(LostLease):
+            await move(db, slow, Step(State.TIER1_FAILED, "judged"), actor="worker", **REASON)
+        with pytest.raises(LostLease):
+            await renew(db, slow)
+        assert (await renew(db, quick)).version == quick.version
+    async with registry.app.store.begin() as db:
+        arrows = [(event.from_state, event.to_state, event.trigger) for event in await list_events(db, submission.id)]
+    assert arrows[-1] == (State.TIER1_SCANNING, State.RECEIVED, "lease lost")
+
+
+async def test_only_one_of_many_concurrent_writers_wins(registry: Registry) -> None:
+    """R12: twenty writers with the same version, one change."""
+    submission = await a_submission(registry)
+
+    async def hold() -> bool:
+        async with registry.app.store.begin() as db:
+            try:
+                await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin")
+            except LostLease:
+                return False
+            return True
+
+    assert sum(await asyncio.gather(*(hold() for _ in range(20)))) == 1
+
+
+async def test_a_job_of_an_earlier_cycle_finds_nothing_to_do(registry: Registry) -> None:
+    """A job that the queue kept too long does not disturb the work on a later submission of the same skill."""
+    submission = await a_submission(registry)
+    async with registry.app.store.begin() as db:
+        assert await claim_submission(db, submission.id, 2, worker="one", lease_seconds=60) is None
+        assert await claim_submission(db, uuid4(), 1, worker="one", lease_seconds=60) is None
+
+
+async def test_counts_are_those_of_the_table_at_every_moment(registry: Registry) -> None:
+    """R10, I21, I22: folded or not, while many writers move rows, the counters equal a full count."""
+    waiting = [await a_submission(registry, f"skill-{number}") for number in range(30)]
+
+    async def hold(submission: Submission) -> None:
+        async with registry.app.store.begin() as db:
+            await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin")
+            await fold_counts(db)
+
+    async def watch() -> None:
+        for _ in range(20):
+            async with registry.app.store.snapshot() as db:
+                assert await count_by_state(db) == await recount(db)
+
+    await asyncio.gather(watch(), *map(hold, waiting))
+    async with registry.app.store.begin() as db:
+        await fold_counts(db)
+        assert (await count_by_state(db))[State.ON_HOLD] == 30
+        assert (await db.execute(text("SELECT count(*) FROM submission_count_delta"))).scalar_one() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "constraint"),
+    [
+        ("state = 'REJECTED'", "refusal_has_reason"),
+        ("state = 'PUBLISHED'", "published_is_listed"),
+        ("state = 'LOST'", "submission_state_check"),
+        ("lease_owner = 'x'", "submission_lease_check"),
+        ("upload_digest = 'sha256:0'", "upload_digest"),
+    ],
+)
+async def test_the_database_refuses_what_must_not_be(registry: Registry, change: str, constraint: str) -> None:
+    """I12, I31: no refusal without a reason, no PUBLISHED without a listing, whatever code runs."""
+    submission = await a_submission(registry)
+    with pytest.raises(IntegrityError, match=constraint):
+        async with registry.app.store.begin() as db:
+            await db.execute(text(f"UPDATE submission SET {change} WHERE id = :id"), {"id": submission.id})
+
+
+async def test_an_event_without_a_target_state_is_refused(registry: Registry) -> None:
+    """I12: the history can never show `? -> ?`."""
+    submission = await a_submission(registry)
+    with pytest.raises(IntegrityError, match="to_state"):
+        async with registry.app.store.begin() as db:
+            statement = "INSERT INTO submission_event (submission_id, trigger, actor) VALUES (:id, 'x', 'y')"
+            await db.execute(text(statement), {"id": submission.id})
+
+
+def _fields(submission: Submission) -> dict[str, object]:
+    return {name: getattr(submission, name) for name in Submission.__dataclass_fields__}
