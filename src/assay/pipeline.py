@@ -30,8 +30,8 @@ from assay.scan.ruleset import Ruleset
 from assay.scan.scan import ENGINE, scan_source
 from assay.store.database import Database
 from assay.store.scans import find_report
-from assay.store.skills import find_listing_name
-from assay.store.submissions import LostLease, Step, claim_submission, move, renew
+from assay.store.skills import find_name
+from assay.store.transitions import LostLease, Step, claim_submission, move, renew
 from assay.submit.validate import listing_name
 
 log = structlog.get_logger()
@@ -84,13 +84,15 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
             return await publish_skill(db, submission, approved)
 
 
-async def _start_scan(submission: Submission, fetched: Fetched, tools: Tools) -> tuple[Submission, Report | None, str | None]:
+async def _start_scan(
+    submission: Submission, fetched: Fetched, tools: Tools
+) -> tuple[Submission, Report | None, str | None]:
     """Fetched: say so, and look whether these bytes were scanned and this folder was listed before."""
     async with tools.store.begin() as db:
         canonical = await record_identity(db, submission.repository, fetched.resolution)
         if canonical.id == submission.repository.id:
             known = await find_report(db, fetched.source.digest, 1, ENGINE, tools.ruleset.version)
-            listed = await find_listing_name(db, canonical.id, submission.skill_path)
+            listed = await find_name(db, submission.skill_id) if submission.skill_id else None
             step = Step(State.TIER1_SCANNING, "fetched", {"commit": fetched.source.commit})
             return await move(db, submission, step, actor="worker"), known, listed
     raise Invalid(f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed")

@@ -16,6 +16,7 @@ from assay.store.migrate import MIGRATIONS, migrate
 from assay.store.migrations.statements import SEPARATOR
 from assay.store.tables import metadata
 
+
 @pytest.fixture
 async def empty_url(postgres_url: str) -> AsyncIterator[str]:
     """A database with nothing in it."""

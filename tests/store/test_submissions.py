@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.submission import TRANSITIONS, State, Submission
 from assay.store.counts import count_by_state, fold_counts, recount
 from assay.store.events import list_events
-from assay.store.submissions import LostLease, Step, claim_submission, get_submission, move, renew
+from assay.store.submissions import get_submission
+from assay.store.transitions import LostLease, Step, claim_submission, move, renew
 from tests.conftest import Registry
 
 REASON = {"reason_code": "test", "reason_message": "Because."}

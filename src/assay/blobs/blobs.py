@@ -29,9 +29,7 @@ class Blobs:
         except AlreadyExistsError:
             return digest
         except (BaseError, OSError) as problem:
-            raise Unavailable(
-                f"The blob store does not answer: {problem}", code="blobs_unavailable"
-            ) from problem
+            raise Unavailable(f"The blob store does not answer: {problem}", code="blobs_unavailable") from problem
         return digest
 
     async def get(self, digest: str) -> bytes:
@@ -42,9 +40,7 @@ class Blobs:
         except FileNotFoundError:
             raise NotFound(f"There is no blob {digest}.", code="blob_not_found") from None
         except (BaseError, OSError) as problem:
-            raise Unavailable(
-                f"The blob store does not answer: {problem}", code="blobs_unavailable"
-            ) from problem
+            raise Unavailable(f"The blob store does not answer: {problem}", code="blobs_unavailable") from problem
         if digest_of(content) != digest:
             raise Unavailable(f"The blob {digest} is damaged.", code="blob_damaged")
         return content

@@ -7,6 +7,7 @@ import tempfile
 import weakref
 import zlib
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import IO
@@ -71,10 +72,13 @@ def unpack_tar(stream: IO[bytes], limits: Limits, *, strip_root: bool) -> Archiv
     archive, plain = Archive(), Inflated(stream, limits)
     try:
         with tarfile.TarFile(fileobj=plain, encoding="utf-8") as tar:  # type: ignore[arg-type]
+            entries = 0
             while (member := tar.next()) is not None:
+                entries += 1
+                check_count(entries, limits)
                 _take(archive, plain, member, limits, strip_root)
-                # The tar remembers all its members, and a large archive would fill the memory with them.
-                tar.members.clear()
+                # A tar remembers all its members; those of a large one would fill the memory.
+                tar.members.clear()  # type: ignore[attr-defined]
         plain.finish()
     except BROKEN as problem:
         raise Invalid(f"The archive cannot be read: {problem}", code="bad_archive") from problem
@@ -82,7 +86,13 @@ def unpack_tar(stream: IO[bytes], limits: Limits, *, strip_root: bool) -> Archiv
     return archive
 
 
-def add_file(archive: Archive, path: str, size: int, content: IO[bytes], limits: Limits) -> None:
+def check_count(entries: int, limits: Limits) -> None:
+    """Raises Invalid if there are too many."""
+    if entries > limits.archive_entries:
+        raise Invalid(f"The archive has more than {limits.archive_entries} entries.", code="archive_too_large")
+
+
+def add_file(archive: Archive, path: str, size: int, read: Callable[[int], bytes], limits: Limits) -> None:
     """Keep one file, or the fact that it is too large; never more than the limits in all."""
     archive.size_bytes += size
     if archive.size_bytes > limits.archive_bytes:
@@ -92,7 +102,7 @@ def add_file(archive: Archive, path: str, size: int, content: IO[bytes], limits:
     if size > limits.file_bytes:
         archive.files[path] = Entry(size, None)
         return
-    data = content.read(size)
+    data = read(size)
     if len(data) != size:
         raise Invalid(f"The archive ends in the middle of {path!r}.", code="bad_archive")
     archive.files[path] = Entry(size, archive.pack.tell())
@@ -114,7 +124,7 @@ def _take(archive: Archive, plain: Inflated, member: tarfile.TarInfo, limits: Li
         leave_out(archive, path, "it is a link, a device or a sparse file", limits)
     else:
         plain.seek(member.offset_data)
-        add_file(archive, path, member.size, plain, limits)  # type: ignore[arg-type]
+        add_file(archive, path, member.size, plain.content, limits)
 
 
 def _stripped(name: str) -> str:

@@ -15,16 +15,17 @@ class SingleFlight(Generic[T]):
         self._weigh = weigh
         self._at_most = at_most
         self._flights: dict[Hashable, asyncio.Task[T]] = {}
-        self._results: OrderedDict[Hashable, T] = OrderedDict()
+        self._results: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._weight = 0
 
     async def get(
         self, key: Hashable, make: Callable[[], Awaitable[T]], *, fresh: Callable[[T], bool] | None = None
     ) -> T:
         """The remembered result if it is fresh enough, the one under way, or a new one."""
         known = self._results.get(key)
-        if known is not None and (fresh is None or fresh(known)):
+        if known is not None and (fresh is None or fresh(known[0])):
             self._results.move_to_end(key)
-            return known
+            return known[0]
         under_way = self._flights.get(key)
         if under_way is not None:
             result = await asyncio.shield(under_way)
@@ -40,11 +41,17 @@ class SingleFlight(Generic[T]):
 
     async def _fly(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
         result = await make()
-        self._results[key] = result
-        self._results.move_to_end(key)
-        while len(self._results) > 1 and sum(map(self._weigh, self._results.values())) > self._at_most:
-            self._results.popitem(last=False)
+        self._forget(key)
+        weight = self._weigh(result)
+        self._results[key] = result, weight
+        self._weight += weight
+        while len(self._results) > 1 and self._weight > self._at_most:
+            self._forget(next(iter(self._results)))
         return result
+
+    def _forget(self, key: Hashable) -> None:
+        _, weight = self._results.pop(key, (None, 0))
+        self._weight -= weight
 
     def _landed(self, key: Hashable, flight: asyncio.Task[T]) -> None:
         del self._flights[key]

@@ -6,6 +6,9 @@ from pathlib import PurePosixPath
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 
+# Controls, formats (zero width, right to left), halves of characters, private use, line and paragraph ends.
+INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
 
 def checked_path(path: str, limits: Limits) -> str:
     """The same path if it is harmless; Invalid if it climbs, is absolute, or hides something."""
@@ -25,7 +28,7 @@ def problem_with(path: str, limits: Limits) -> str | None:
         return "must not contain empty parts, '.' or '..'"
     if len(parts) > limits.path_depth:
         return f"must not be deeper than {limits.path_depth} folders"
-    if any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co") for character in path):
+    if not path.isprintable() and any(unicodedata.category(character) in INVISIBLE for character in path):
         return "must not contain control or invisible characters"
     return None
 

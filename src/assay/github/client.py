@@ -193,12 +193,13 @@ class GitHub:
 
 
 def _redirect_target(response: aiohttp.ClientResponse) -> str:
-    location = response.headers.get("Location", "")
+    location = response.headers.get("Location")
     try:
-        target = response.url.join(URL(location))
+        # Without a location there is no host either, and that is an error too.
+        target = response.url.join(URL(location)) if location else URL()
         is_same_host = target.origin() == response.url.origin()
     except ValueError:
-        raise Unavailable(f"GitHub redirects to nowhere: {location[:200]!r}", code="github_redirect") from None
+        raise Unavailable(f"GitHub redirects to nowhere: {location!r:.200}", code="github_redirect") from None
     if not is_same_host:
         raise Unavailable(f"GitHub redirects to another host: {target.host}", code="github_redirect")
     return str(target)

@@ -12,18 +12,17 @@ from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Verdict
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
-from assay.store.changes import record_change
-from assay.store.contents import save_content
 from assay.store.scans import save_scan
 from assay.store.skills import (
     Listing,
-    add_listing,
-    add_version,
+    NewVersion,
+    list_first_version,
+    list_next_version,
     list_versions,
     lock_listing,
-    update_listing,
+    make_live,
 )
-from assay.store.submissions import Step, move
+from assay.store.transitions import Step, move
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class Approved:
 
 async def publish_skill(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
     """Make this content the live version of its listing. Doing it twice equals doing it once."""
-    await save_content(db, approved.source.manifest)
-    scan_id = await save_scan(db, 1, approved.report, approved.verdict)
+    scan_id = await save_scan(db, 1, approved.source.manifest, approved.report, approved.verdict)
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     listing = Listing(
         id=listed[0] if listed else new_id(),
@@ -53,14 +51,13 @@ async def publish_skill(db: AsyncConnection, submission: Submission, approved: A
         certificate=approved.certificate,
     )
     if listed is None:
-        live = await _first_version(db, listing, approved, scan_id)
+        live = await _first_version(db, submission, listing, approved, scan_id)
     elif listed[1] == approved.name:
-        live = await _next_version(db, listing, approved, scan_id)
+        live = await _next_version(db, submission, listing, approved, scan_id)
     else:
         live = None
     if live is None:
         return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
-    await _announce(db, submission, listing, live)
     return await move(
         db,
         submission,
@@ -76,32 +73,27 @@ async def publish_skill(db: AsyncConnection, submission: Submission, approved: A
     )
 
 
-@dataclass(frozen=True)
-class _Live:
-    """The version that is live now, and whether it became so just now."""
-
-    version: str
-    content_digest: str
-    is_new: bool
-
-
-async def _first_version(db: AsyncConnection, listing: Listing, approved: Approved, scan_id: int) -> _Live | None:
+async def _first_version(
+    db: AsyncConnection, submission: Submission, listing: Listing, approved: Approved, scan_id: int
+) -> SkillVersion | None:
     version = _make_version(approved, [])
-    if not await add_listing(db, listing, version.id):
-        return None
-    await add_version(db, listing.id, version, ordinal=1, scan_id=scan_id)
-    return _Live(version.version, version.content_digest, is_new=True)
+    new = NewVersion(listing.name, version, 1, scan_id, submission.id)
+    return version if await list_first_version(db, listing, new) else None
 
 
-async def _next_version(db: AsyncConnection, listing: Listing, approved: Approved, scan_id: int) -> _Live:
+async def _next_version(
+    db: AsyncConnection, submission: Submission, listing: Listing, approved: Approved, scan_id: int
+) -> SkillVersion:
     """A version exists exactly if the content changed; known content becomes live again as it was."""
     versions = await list_versions(db, listing.id)
     known = next((each for each in versions if each.content_digest == approved.source.digest), None)
-    version = known or _make_version(approved, [each.version for each in versions])
-    if known is None:
-        await add_version(db, listing.id, version, ordinal=len(versions) + 1, scan_id=scan_id)
-    await update_listing(db, listing, version.id)
-    return _Live(version.version, version.content_digest, is_new=known is None)
+    if known is not None:
+        await make_live(db, listing, known.id)
+        return known
+    version = _make_version(approved, [each.version for each in versions])
+    new = NewVersion(listing.name, version, len(versions) + 1, scan_id, submission.id)
+    await list_next_version(db, listing, new)
+    return version
 
 
 def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:
@@ -115,12 +107,6 @@ def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:
         hallmark=approved.certificate.hallmark,
         published_at=approved.certificate.certified_at,
     )
-
-
-async def _announce(db: AsyncConnection, submission: Submission, listing: Listing, live: _Live) -> None:
-    if live.is_new:
-        data = {"name": listing.name, "version": live.version, "digest": live.content_digest}
-        await record_change(db, "publish", skill_id=listing.id, submission_id=submission.id, data=data)
 
 
 def _name_taken(name: str, listed: tuple[object, str] | None) -> Reason:

@@ -7,9 +7,8 @@ from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Decision, Verdict
-from assay.store.contents import save_content
 from assay.store.scans import save_scan
-from assay.store.submissions import Step, move
+from assay.store.transitions import Step, move
 
 NEXT_STEPS = {
     "source_not_found": "Check the address and that the repository is public, then submit again.",
@@ -32,8 +31,7 @@ async def refuse_skill(
 ) -> Submission:
     """The verdict is no, or not without a person: the findings are kept and the reason is shown."""
     assert verdict.reason is not None
-    await save_content(db, source.manifest)
-    await save_scan(db, 1, report, verdict)
+    await save_scan(db, 1, source.manifest, report, verdict)
     to = State.NEEDS_REVIEW if verdict.decision is Decision.REVIEW else State.TIER1_FAILED
     step = Step(to, "judged", {"score": verdict.score, "reason": verdict.reason.code})
     return await move(

@@ -41,6 +41,11 @@ async def read_catalogue(db: AsyncConnection, *, cursor: str | None, limit: int)
     return CataloguePage(page, await count_skills(db), more)
 
 
+async def read_newest(db: AsyncConnection, limit: int) -> list[Skill]:
+    """The first page without its total, for whoever has the number already."""
+    return await list_skills(db, before=None, limit=limit)
+
+
 async def read_skill(db: AsyncConnection, name: str) -> SkillDetail:
     """One listing, or NotFound."""
     if "\x00" in name:  # the database would refuse the question instead of answering it

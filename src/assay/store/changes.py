@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import insert, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import change
@@ -49,13 +49,6 @@ class Change:
     skill_id: UUID | None
     data: Mapping[str, object]
     created_at: datetime
-
-
-async def record_change(
-    db: AsyncConnection, kind: str, *, skill_id: UUID, submission_id: UUID, data: Mapping[str, object]
-) -> None:
-    """Append to the feed in the caller's transaction."""
-    await db.execute(insert(change).values(kind=kind, skill_id=skill_id, submission_id=submission_id, data=dict(data)))
 
 
 async def number_changes(db: AsyncConnection) -> int:

@@ -1,20 +1,10 @@
 """Contents: what a digest stands for."""
 
 from sqlalchemy import select
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.source import FileEntry, Manifest
+from assay.model.source import FileEntry
 from assay.store.tables import content
-
-
-async def save_content(db: AsyncConnection, manifest: Manifest) -> None:
-    """Idempotent: equal bytes have one row, whoever brings them."""
-    files = [[entry.path, entry.size, entry.sha256] for entry in manifest.files]
-    statement = upsert(content).values(
-        digest=manifest.digest, files=files, file_count=len(files), size_bytes=manifest.size_bytes
-    )
-    await db.execute(statement.on_conflict_do_nothing())
 
 
 async def list_files(db: AsyncConnection, digest: str) -> list[FileEntry]:

@@ -1,13 +1,12 @@
 """Listings and their versions."""
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, literal, select, tuple_, update
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import Row, Select, and_, func, literal, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import NotFound
@@ -64,6 +63,33 @@ class Listing:
     certificate: Certificate
 
 
+@dataclass(frozen=True)
+class NewVersion:
+    """A version that did not exist before."""
+
+    name: str
+    version: SkillVersion
+    ordinal: int
+    scan_id: int
+    submission_id: UUID
+
+
+FIXED = frozenset({"id", "name", "repository_id", "skill_path"})
+VERSION = """
+    , versioned AS (
+        INSERT INTO skill_version
+            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, published_at)
+        SELECT :version_id, listed.id, :version, :ordinal, :content_digest, :commit, :scan_id, :version_tier,
+            :version_score, CAST(:hallmark AS jsonb), :published_at
+        FROM listed
+    ), recorded AS (
+        INSERT INTO change (kind, skill_id, submission_id, data)
+        SELECT 'publish', listed.id, :submission_id, CAST(:data AS jsonb) FROM listed
+    )
+    SELECT count(*) FROM listed
+    """
+
+
 async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> tuple[UUID, str] | None:
     """Id and name of the listing of this folder, locked until the end of the transaction."""
     statement = (
@@ -75,64 +101,52 @@ async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str)
     return (row.id, row.name) if row else None
 
 
-async def find_listing_name(db: AsyncConnection, repository_id: int, skill_path: str) -> str | None:
-    """The name under which this folder is listed, if it is."""
-    where = (skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
-    return (await db.execute(select(skill.c.name).where(*where))).scalar_one_or_none()
-
-
-async def add_listing(db: AsyncConnection, listing: Listing, version_id: UUID) -> bool:
-    """Insert a listing whose first version follows in the same transaction; False if name or folder is taken."""
-    statement = (
-        upsert(skill)
-        .values(
-            id=listing.id,
-            name=listing.name,
-            repository_id=listing.repository_id,
-            skill_path=listing.skill_path,
-            current_version_id=version_id,
-            **_described(listing),
+LIST = text(
+    """
+    WITH listed AS (
+        INSERT INTO skill (
+            id, name, repository_id, skill_path, display_name, description, author, license,
+            tier, method, score, trust_score, trust_tier, certified_at, current_version_id
+        ) VALUES (
+            :id, :name, :repository_id, :skill_path, :display_name, :description, :author, :license,
+            :tier, :method, :score, :trust_score, :trust_tier, :certified_at, :version_id
         )
-        .on_conflict_do_nothing()
-        .returning(skill.c.id)
+        ON CONFLICT DO NOTHING
+        RETURNING id
     )
-    return (await db.execute(statement)).one_or_none() is not None
-
-
-async def update_listing(db: AsyncConnection, listing: Listing, version_id: UUID) -> None:
-    """Make a version the live one and describe the listing by it."""
-    statement = (
-        update(skill)
-        .where(skill.c.id == listing.id)
-        .values(current_version_id=version_id, updated_at=func.now(), **_described(listing))
+    """
+    + VERSION
+)
+UPDATE = text(
+    """
+    WITH listed AS (
+        UPDATE skill SET
+            display_name = :display_name, description = :description, author = :author, license = :license,
+            tier = :tier, method = :method, score = :score, trust_score = :trust_score, trust_tier = :trust_tier,
+            certified_at = :certified_at, current_version_id = :version_id, updated_at = now()
+        WHERE id = :id
+        RETURNING id
     )
-    await db.execute(statement)
+    """
+    + VERSION
+)
 
 
-async def add_version(
-    db: AsyncConnection,
-    skill_id: UUID,
-    version: SkillVersion,
-    *,
-    ordinal: int,
-    scan_id: int,
-) -> None:
-    """Append an immutable version."""
-    await db.execute(
-        upsert(skill_version).values(
-            id=version.id,
-            skill_id=skill_id,
-            version=version.version,
-            ordinal=ordinal,
-            content_digest=version.content_digest,
-            commit=version.commit,
-            scan_id=scan_id,
-            tier=version.tier.value,
-            score=version.score,
-            hallmark=dict(version.hallmark),
-            published_at=version.published_at,
-        )
-    )
+async def list_first_version(db: AsyncConnection, listing: Listing, new: NewVersion) -> bool:
+    """Listing, first version and change record in one statement; False if the name or the folder is taken."""
+    return bool((await db.execute(LIST, _described(listing) | _versioned(new))).scalar_one())
+
+
+async def list_next_version(db: AsyncConnection, listing: Listing, new: NewVersion) -> None:
+    """Append a version and make it the live one, with its change record."""
+    await db.execute(UPDATE, _described(listing) | _versioned(new))
+
+
+async def make_live(db: AsyncConnection, listing: Listing, version_id: UUID) -> None:
+    """Make a version that exists the live one and describe the listing by it."""
+    columns = {name: value for name, value in _described(listing).items() if name not in FIXED}
+    statement = update(skill).where(skill.c.id == listing.id)
+    await db.execute(statement.values(current_version_id=version_id, updated_at=func.now(), **columns))
 
 
 async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersion]:
@@ -207,9 +221,13 @@ def skill_of(row: Row[Any]) -> Skill:
     )
 
 
-def _described(listing: Listing) -> Mapping[str, str | int | datetime | None]:
+def _described(listing: Listing) -> dict[str, Any]:
     certificate = listing.certificate
     return {
+        "id": listing.id,
+        "name": listing.name,
+        "repository_id": listing.repository_id,
+        "skill_path": listing.skill_path,
         "display_name": listing.description.name or listing.name.rpartition("/")[2],
         "description": listing.description.description,
         "author": listing.author,
@@ -220,4 +238,22 @@ def _described(listing: Listing) -> Mapping[str, str | int | datetime | None]:
         "trust_score": certificate.trust_score,
         "trust_tier": certificate.trust_tier.value,
         "certified_at": certificate.certified_at,
+    }
+
+
+def _versioned(new: NewVersion) -> dict[str, Any]:
+    version = new.version
+    return {
+        "version_id": version.id,
+        "version": version.version,
+        "ordinal": new.ordinal,
+        "content_digest": version.content_digest,
+        "commit": version.commit,
+        "scan_id": new.scan_id,
+        "version_tier": version.tier.value,
+        "version_score": version.score,
+        "hallmark": json.dumps(dict(version.hallmark)),
+        "published_at": version.published_at,
+        "submission_id": new.submission_id,
+        "data": json.dumps({"name": new.name, "version": version.version, "digest": version.content_digest}),
     }

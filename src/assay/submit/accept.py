@@ -5,20 +5,15 @@ from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.errors import Conflict
 from assay.model.ids import new_id
 from assay.model.repository import RepositoryName
 from assay.model.submission import REOPENED_BY_RESUBMISSION, Origin, State, Submission
 from assay.queue.enqueue import enqueue
 from assay.queue.job import Job
 from assay.store.repositories import find_or_add_repository
-from assay.store.submissions import (
-    NewSubmission,
-    Step,
-    get_submission,
-    insert_submission,
-    lock_by_natural_key,
-    reopen,
-)
+from assay.store.submissions import lock_by_natural_key
+from assay.store.transitions import NewSubmission, Step, insert_submission, reopen
 
 
 class Admission(StrEnum):
@@ -63,9 +58,10 @@ async def accept_submission(db: AsyncConnection, request: Request) -> Accepted:
         request.submitter,
         request.upload_digest,
     )
-    if await insert_submission(db, new, actor=_actor(request)):
-        await enqueue(db, [Job(new.id, 1)], [new.priority])
-        return Accepted(await get_submission(db, new.id), Admission.CREATED, was_published=False)
+    created = await insert_submission(db, new, actor=_actor(request))
+    if created is not None:
+        await enqueue(db, [Job(new.id, created.cycle)], [new.priority])
+        return Accepted(created, Admission.CREATED, was_published=False)
     existing = await lock_by_natural_key(db, repository.id, request.skill_name, request.skill_path)
     return await _accept_again(db, existing, request)
 
@@ -75,6 +71,12 @@ async def _accept_again(db: AsyncConnection, existing: Submission, request: Requ
     if existing.state is State.BLOCKED:
         return Accepted(existing, Admission.BLOCKED, was_published=False)
     unchanged = published and request.upload_digest is not None and (request.upload_digest == existing.content_digest)
+    if existing.state not in REOPENED_BY_RESUBMISSION and request.upload_digest != existing.upload_digest:
+        # A repository is looked at when its turn comes; other bytes of an upload would be lost without a word.
+        raise Conflict(
+            f"An earlier upload of {existing.skill_name} is still {existing.state}; send this one when it is decided.",
+            code="upload_under_way",
+        )
     if existing.state not in REOPENED_BY_RESUBMISSION or unchanged:
         return Accepted(existing, Admission.DUPLICATE, was_published=published)
     return Accepted(await _reopen(db, existing, request), Admission.REOPENED, was_published=published)

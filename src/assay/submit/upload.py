@@ -1,18 +1,22 @@
 """An uploaded archive of one skill folder: unpacked through the same limits, kept by digest, then admitted."""
 
 import io
+import stat
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from assay.fetch.archive import Archive, add_file, unpack_tar
-from assay.fetch.cut import cut_skill, paths_of_skill
+from assay.fetch.archive import Archive, add_file, check_count, leave_out, unpack_tar
+from assay.fetch.cut import cut_skill, paths_of_skill, skills_in
 from assay.fetch.limits import Limits
 from assay.fetch.paths import folder_of, problem_with
 from assay.model.errors import Invalid
 from assay.model.source import Source
 
-LINK_MODE = 0o120000
+# Bzip2 and LZMA inflate without a limit in zipfile, and no tool that packs a folder uses them.
+COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+DIRECTORY_ENTRY = b"PK\x01\x02"
+BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError)
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,12 @@ class Upload:
 
 def read_upload(content: bytes, limits: Limits) -> Upload:
     """Read a zip or tar.gz that holds exactly one skill; Invalid says what is wrong with it."""
-    archive = _unpack(content, limits)
-    found = sorted(path for path in archive.files if path.rpartition("/")[2] == "SKILL.md")
+    archive = _unpack(content, replace(limits, archive_bytes=min(limits.archive_bytes, limits.skill_bytes)))
+    _drop_litter(archive)
+    if archive.left_out:
+        path, why = min(archive.left_out.items())
+        raise Invalid(f"{path!r} cannot be taken: {why}.", code="unsafe_file")
+    found = skills_in(archive.files)
     if not found:
         raise Invalid("The archive contains no SKILL.md.", code="no_skill")
     outermost = min(found, key=lambda path: path.count("/"))
@@ -46,34 +54,43 @@ def _unpack(content: bytes, limits: Limits) -> Archive:
     raise Invalid("Send a zip or tar.gz archive of one skill folder.", code="bad_archive")
 
 
+def _drop_litter(archive: Archive) -> None:
+    """macOS puts its own files beside those of the author."""
+    for table in (archive.files, archive.left_out):
+        for path in [path for path in table if _is_litter(path)]:
+            del table[path]
+
+
+def _is_litter(path: str) -> bool:
+    folder, *_ = path.split("/")
+    name = path.rpartition("/")[2]
+    return folder == "__MACOSX" or name == ".DS_Store" or name.startswith("._")
+
+
 def _unpack_zip(content: bytes, limits: Limits) -> Archive:
+    # Counted before zipfile makes an object of each.
+    check_count(content.count(DIRECTORY_ENTRY), limits)
     archive = Archive()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as members:
-            if len(members.infolist()) > limits.archive_entries:
-                raise Invalid(f"The archive has more than {limits.archive_entries} entries.", code="archive_too_large")
             for member in members.infolist():
                 _take(archive, members, member, limits)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-        ValueError,
-    ) as problem:
+    except BROKEN as problem:
         raise Invalid(f"The archive cannot be read: {problem}", code="bad_archive") from problem
     archive.pack.flush()
     return archive
 
 
 def _take(archive: Archive, members: zipfile.ZipFile, member: zipfile.ZipInfo, limits: Limits) -> None:
+    path = member.filename
     if member.is_dir():
         return
-    if problem := problem_with(member.filename, limits):
-        archive.left_out[member.filename] = f"its path {problem}"
-    elif member.external_attr >> 16 & 0o170000 == LINK_MODE:
-        archive.left_out[member.filename] = "it is not a regular file"
+    if problem := problem_with(path, limits):
+        leave_out(archive, path, f"its path {problem}", limits)
+    elif stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+        leave_out(archive, path, "it is a link or a device", limits)
+    elif member.compress_type not in COMPRESSIONS:
+        leave_out(archive, path, "its compression is neither stored nor deflate", limits)
     else:
         with members.open(member) as stream:
-            add_file(archive, member.filename, member.file_size, stream, limits)
+            add_file(archive, path, member.file_size, stream.read, limits)

@@ -36,24 +36,13 @@ def wanted_skill(repo_url: str, skill_name: str | None, skill_path: str | None, 
 
 def parse_repository_url(repo_url: str, web_url: str) -> tuple[RepositoryName, str]:
     """Owner, name and perhaps a folder of a repository URL on the accepted host."""
-    accepted = urlsplit(web_url)
-    try:
-        parts = urlsplit(repo_url.strip())
-        port = parts.port
-    except ValueError:
-        raise _bad_url(repo_url, web_url) from None
-    base = accepted.path.strip("/")
-    same_host = (parts.scheme, parts.hostname, port) == (accepted.scheme, accepted.hostname, accepted.port)
-    path = unquote(parts.path).strip("/").removeprefix(base).strip("/")
-    segments = path.split("/")
-    if not same_host or parts.username is not None or len(segments) < 2:
-        raise _bad_url(repo_url, web_url)
-    owner, name, *rest = segments
+    owner, name, *rest = [*_segments_below(web_url, repo_url.strip()), "", ""]
     name = name.removesuffix(".git")
-    if not SEGMENT.fullmatch(owner) or not SEGMENT.fullmatch(name) or name in (".", "..") or owner in (".", ".."):
-        raise _bad_url(repo_url, web_url)
-    folder = "/".join(rest[2:]) if rest[:1] in (["tree"], ["blob"]) else ""
-    return RepositoryName(Host.GITHUB, owner, name), folder.removesuffix(DEFAULT_PATH).strip("/")
+    if not _is_segment(owner) or not _is_segment(name):
+        raise Invalid(
+            f"repoUrl must look like {web_url}/owner/repository, not {repo_url[:200]!r}.", code="bad_repo_url"
+        )
+    return RepositoryName(Host.GITHUB, owner, name), _folder_shown(rest[:-2])
 
 
 def checked_skill_name(name: str) -> str:
@@ -73,7 +62,7 @@ def checked_skill_path(path: str) -> str:
     path = checked_path(unicodedata.normalize("NFC", path.strip()), Limits())
     if path.rpartition("/")[2] != DEFAULT_PATH:
         raise Invalid(f"skillPath must end in {DEFAULT_PATH}: {path!r}.", code="bad_skill_path")
-    if path.split("/", 1)[0] in AGENT_FOLDERS:
+    if not AGENT_FOLDERS.isdisjoint(path.lower().split("/")):
         raise Invalid(f"{path!r} is part of an agent's own configuration.", code="bad_skill_path")
     return path
 
@@ -91,9 +80,38 @@ def listing_name(repository: RepositoryName, skill_name: str, listed: str | None
     return f"{repository.owner}/{repository.name}/{slug}".lower()
 
 
+def _segments_below(web_url: str, url: str) -> list[str]:
+    """The parts of a URL's path below the accepted address; none if it is another's, or says more than an address."""
+    try:
+        accepted, given = urlsplit(web_url), urlsplit(url)
+        is_accepted = (given.scheme, given.hostname, given.port) == (accepted.scheme, accepted.hostname, accepted.port)
+    except ValueError:
+        return []
+    base, path = _segments(accepted.path), _segments(given.path)
+    # urlsplit takes line ends and tabs out of a URL, so what it reads may not be what was sent.
+    if not is_accepted or given.username is not None or path[: len(base)] != base or not _is_visible(url):
+        return []
+    return path[len(base) :]
+
+
+def _segments(path: str) -> list[str]:
+    return [unquote(segment) for segment in path.strip("/").split("/")] if path.strip("/") else []
+
+
+def _is_segment(text: str) -> bool:
+    return SEGMENT.fullmatch(text) is not None and text not in (".", "..")
+
+
+def _folder_shown(rest: list[str]) -> str:
+    """The folder that a page of a repository shows: `tree/main/skills/pdf`, or of the file in `blob/main/…`."""
+    match rest:
+        case ["tree", _, *path, last] if last != DEFAULT_PATH:
+            return "/".join([*path, last])
+        case ["tree" | "blob", _, *path, _]:
+            return "/".join(path)
+        case _:
+            return ""
+
+
 def _is_visible(name: str) -> bool:
-    return all(unicodedata.category(character)[0] != "C" for character in name)
-
-
-def _bad_url(repo_url: str, web_url: str) -> Invalid:
-    return Invalid(f"repoUrl must look like {web_url}/owner/repository, not {repo_url[:200]!r}.", code="bad_repo_url")
+    return all(category[0] != "C" and category not in ("Zl", "Zp") for category in map(unicodedata.category, name))

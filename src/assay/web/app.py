@@ -21,6 +21,7 @@ from assay.app import App
 from assay.model.errors import AssayError
 from assay.web.api import changes, skills, submissions
 from assay.web.errors import on_assay_error, on_bug, on_http_error
+from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
 from assay.web.pages import catalogue, home, queue
@@ -41,7 +42,7 @@ def create_app(assay: App) -> Litestar:
 def build_app(registry: Callable[[], App]) -> Litestar:
     """The routes; the registry behind them is asked for by each request."""
     traffic = Traffic()
-    return Litestar(
+    app = Litestar(
         route_handlers=[
             submissions.router,
             skills.router,
@@ -68,7 +69,6 @@ def build_app(registry: Callable[[], App]) -> Litestar:
         },
         before_request=refuse_what_is_not_read,
         before_send=[add_headers],
-        middleware=[traffic.middleware],
         exception_handlers={AssayError: on_assay_error, HTTPException: on_http_error, Exception: on_bug},
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(load_templates())),
         openapi_config=OpenAPIConfig(
@@ -83,6 +83,8 @@ def build_app(registry: Callable[[], App]) -> Litestar:
         request_max_body_size=LARGEST_BODY_BYTES,
         logging_config=None,
     )
+    app.asgi_handler = answer_head(traffic.counting(app.asgi_handler))
+    return app
 
 
 def _operation_id(handler: HTTPRouteHandler, _method: Method, _path: list[str | PathParameterDefinition]) -> str:

@@ -10,6 +10,7 @@ from litestar.response import Template
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
 from assay.model.errors import AssayError, Conflict, Forbidden, Invalid, NotFound, RateLimited, Unavailable
+from assay.web.parameters import query_names
 
 log = structlog.get_logger()
 PROBLEM = "application/problem+json"
@@ -48,7 +49,9 @@ def on_bug(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
 def _told(request: Request[Any, Any, Any], error: HTTPException) -> str:
     """What is wrong, in a sentence that names the thing."""
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
-        return "; ".join(f"{_place(each)}: {each['message']}".lstrip(": ") for each in error.extra)
+        names = {**query_names(request.route_handler), "data": "body"}
+        places = [(each.get("key", ""), each["message"]) for each in error.extra]
+        return "; ".join(f"{names.get(key, key)}: {message}".lstrip(": ") for key, message in places)
     match error.status_code:
         case HTTPStatus.NOT_FOUND:
             return f"There is nothing at {request.url.path}."
@@ -58,11 +61,6 @@ def _told(request: Request[Any, Any, Any], error: HTTPException) -> str:
             return f"The body may have at most {request.route_handler.resolve_request_max_body_size():,} bytes."
         case _:
             return error.detail
-
-
-def _place(problem: dict[str, str]) -> str:
-    name = problem.get("key", "")
-    return "body" if name == "data" else name
 
 
 def _answer(

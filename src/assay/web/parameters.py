@@ -1,14 +1,15 @@
 """Parameters and bodies that a route does not read are refused: what is silently ignored gives a wrong answer."""
 
+from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 from litestar import Request
-from litestar.enums import ParamType, RequestEncodingType
+from litestar.enums import RequestEncodingType
 from litestar.exceptions import ClientException
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import BodyKwarg, ParameterKwarg
+from litestar.params import BodyKwarg, QueryParameter
 
 from assay.model.errors import Invalid
 
@@ -21,7 +22,7 @@ async def refuse_what_is_not_read(request: Request[Any, Any, Any]) -> None:
 
 def _check_query(request: Request[Any, Any, Any]) -> None:
     given = [name for name, _ in request.query_params.multi_items()]
-    known = _query_names(request.route_handler)
+    known = frozenset(query_names(request.route_handler).values())
     if unknown := sorted(set(given) - known):
         allowed = ", ".join(sorted(known)) or "none"
         message = f"{', '.join(unknown)}: there is no such parameter here (known: {allowed})."
@@ -35,7 +36,7 @@ async def _check_body(request: Request[Any, Any, Any]) -> None:
     if wanted is None:
         return
     if request.content_type[0] != wanted:
-        detail = f"Content-Type must be {wanted.value}, not {request.content_type[0] or 'missing'}."
+        detail = f"Content-Type: it must be {wanted.value}, not {request.content_type[0] or 'left out'}."
         raise ClientException(detail, status_code=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     if wanted is RequestEncodingType.JSON:
         _check_json(await request.body())
@@ -52,14 +53,10 @@ def _check_json(body: bytes) -> None:
 
 
 @cache
-def _query_names(handler: HTTPRouteHandler) -> frozenset[str]:
-    """The query parameters that a handler declares, by the names that clients use."""
+def query_names(handler: HTTPRouteHandler) -> Mapping[str, str]:
+    """The query parameters that a handler declares: its own names for them, and those that clients use."""
     declared = ((name, field.kwarg_definition) for name, field in handler.parsed_fn_signature.parameters.items())
-    return frozenset(
-        kwarg.name or name
-        for name, kwarg in declared
-        if isinstance(kwarg, ParameterKwarg) and kwarg.param_type is ParamType.QUERY
-    )
+    return {name: kwarg.name or name for name, kwarg in declared if isinstance(kwarg, QueryParameter)}
 
 
 @cache

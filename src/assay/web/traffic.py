@@ -1,11 +1,13 @@
-"""How many requests, how long: counted per route, never per path, so that the number of series is bounded."""
+"""How many requests, how long: by route and known method, never by path, so that the number of series is bounded."""
 
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from litestar.enums import ScopeType
+from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+
+METHODS = frozenset(method.value for method in HttpMethod)
 
 
 @dataclass
@@ -24,13 +26,13 @@ class Traffic:
             "assay_http_request_seconds", "Seconds until the answer is sent.", labels, registry=self.registry
         )
 
-    def middleware(self, app: ASGIApp) -> ASGIApp:
-        """Counts every request that passes."""
+    def counting(self, app: ASGIApp) -> ASGIApp:
+        """Counts every request that passes; around the router, so that what no route answers counts too."""
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != ScopeType.HTTP:
                 return await app(scope, receive, send)
-            method: str = scope["method"]
+            method = scope["method"] if scope["method"] in METHODS else "other"
             started, status = perf_counter(), 500
 
             async def noting(message: Message) -> None:

@@ -10,6 +10,7 @@ from assay.web.errors import PROBLEM
 MEANING = {
     400: "The request is wrong; `detail` names the parameter or field.",
     404: "There is no such thing.",
+    409: "Another upload of this skill is being examined; send this one when it is decided.",
     413: "The body is too large.",
     415: "The body is not of the type that this route reads.",
     503: "The database or the blob store does not answer; ask again after `Retry-After` seconds.",

@@ -1,5 +1,6 @@
 """Submissions: hand in, watch, list, count."""
 
+import asyncio
 from typing import Annotated
 from uuid import UUID
 
@@ -64,10 +65,15 @@ async def submit(assay: Assay, data: JSONBody[SubmitBody]) -> Response[AcceptedV
     return await _accept(assay, request)
 
 
-@post("/upload", summary="Submit an archive of one skill folder", status_code=HTTP_201_CREATED, responses=ADMITTED)
+@post(
+    "/upload",
+    summary="Submit an archive of one skill folder",
+    status_code=HTTP_201_CREATED,
+    responses={**ADMITTED, **problems(409)},
+)
 async def upload(assay: Assay, data: MultipartBody[UploadBody]) -> Response[AcceptedView]:
     """The same admission and pipeline as a repository, for a folder that is not in one."""
-    received = read_upload(await data.archive.read(), assay.limits)
+    received = await asyncio.to_thread(read_upload, await data.archive.read(), assay.limits)
     described = describe(received.source.skill_md)
     name = checked_skill_name(data.skill_name or described.name or received.folder)
     digest = await save_source(assay.blobs, received.source)

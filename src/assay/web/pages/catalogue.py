@@ -1,5 +1,6 @@
 """The list of skills, with search, and the page of one skill."""
 
+from asyncio import to_thread
 from typing import Annotated
 
 from litestar import get
@@ -69,4 +70,5 @@ async def _instructions(assay: Assay, detail: SkillDetail) -> str | None:
         content = await assay.blobs.get(f"sha256:{file.sha256}")
     except (NotFound, Unavailable):
         return None
-    return render_markdown(read_front_matter(content).body)
+    # In a thread, because a hostile text takes seconds, which other readers need not wait for.
+    return await to_thread(render_markdown, read_front_matter(content).body)

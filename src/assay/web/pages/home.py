@@ -3,7 +3,7 @@
 from litestar import get
 from litestar.response import Template
 
-from assay.serve.catalogue import read_catalogue
+from assay.serve.catalogue import read_newest
 from assay.serve.queue import read_queue
 from assay.web.given import Assay
 
@@ -12,6 +12,6 @@ from assay.web.given import Assay
 async def home(assay: Assay) -> Template:
     """What this is, what it holds, what it is doing."""
     async with assay.store.snapshot() as db:
-        newest = await read_catalogue(db, cursor=None, limit=6)
+        newest = await read_newest(db, limit=6)
         queue = await read_queue(db, states=None, cursor=None, limit=6, now=assay.clock.now())
     return Template("home.html", context={"newest": newest, "queue": queue, "base_url": assay.settings.base_url})

@@ -1,5 +1,7 @@
 """A skill's own words as HTML: hostile text, so raw HTML stays text and the result is cleaned once more."""
 
+from functools import lru_cache
+
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -11,10 +13,11 @@ TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
     "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-LONGEST = 200_000
+LONGEST = 100_000
 CUT = Markup("<p><em>The text is longer than this page shows; its file has the rest.</em></p>")
 
 
+@lru_cache(maxsize=32)
 def render_markdown(text: str) -> Markup:
     """Safe HTML without images, scripts or styles; links lead to web addresses only and vouch for nothing."""
     clean = nh3.clean(

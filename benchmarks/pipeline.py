@@ -1,0 +1,206 @@
+"""Submissions a second, end to end, against the bare loop and against one at a time; GitHub calls for one repository.
+
+    python -m benchmarks.pipeline [--submissions 500]
+
+Everything runs on loopback: a GitHub of its own process, the embedded PostgreSQL with its durability on,
+one worker process. The bare loop fetches and scans the same skills with the same code, without queue and database.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from assay.app import App, open_app, open_tools, worker_options
+from assay.model.ids import new_id
+from assay.model.repository import Host, Repository, RepositoryName
+from assay.model.submission import ACTIVE, Origin, State, Submission
+from assay.pipeline import Tools
+from assay.queue.worker import WorkerOptions
+from assay.scan.scan import scan_source
+from assay.settings import Settings, variable, with_secrets
+from assay.store.counts import count_by_state
+from assay.store.database import open_database
+from assay.store.embedded import Server
+from assay.store.migrate import migrate
+from assay.submit.accept import Request, accept_submission
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many repositories with how many skills each."""
+
+    name: str
+    repositories: int
+    skills: int
+
+    @property
+    def requests(self) -> list[Request]:
+        """One for each skill."""
+        return [
+            Request(
+                RepositoryName(Host.GITHUB, f"bench-{repository}", "skills"),
+                f"skill-{skill}",
+                f"skills/skill-{skill}/SKILL.md",
+                Origin.API,
+            )
+            for repository in range(self.repositories)
+            for skill in range(self.skills)
+        ]
+
+
+@contextmanager
+def a_github(shape: Shape) -> Iterator[dict[str, Any]]:
+    """The loopback GitHub in a process of its own."""
+    command = [sys.executable, "-m", "assay.github.fake", "--port", "0"]
+    command += ["--repositories", str(shape.repositories), "--skills-per-repository", str(shape.skills)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+@asynccontextmanager
+async def a_registry(shape: Shape, folder: Path, urls: dict[str, str]) -> AsyncIterator[tuple[App, Tools]]:
+    """A fresh registry on the embedded PostgreSQL."""
+    settings = with_secrets(Settings.from_mapping({"ASSAY_DATA_DIR": str(folder), **urls}))
+    server = Server(folder / "postgres")
+    server.start()
+    try:
+        async with open_database(server.url) as store:
+            await migrate(store)
+        async with open_app(settings, application="benchmark") as app, open_tools(app) as tools:
+            yield app, tools
+    finally:
+        server.stop()
+
+
+async def bare_loop(tools: Tools, shape: Shape) -> float:
+    """Fetch and scan, as many at once as a worker does, and nothing else."""
+    gate = asyncio.Semaphore(WorkerOptions().in_flight)
+
+    async def one(request: Request) -> None:
+        async with gate, tools.fetcher.fetch(_pretend(request)) as fetched:
+            await asyncio.to_thread(scan_source, fetched.source, tools.ruleset)
+
+    started = time.perf_counter()
+    await asyncio.gather(*map(one, shape.requests))
+    return len(shape.requests) / (time.perf_counter() - started)
+
+
+async def through_the_queue(app: App, shape: Shape, options: WorkerOptions) -> float:
+    """Submit everything, then measure from the first to the last decision of one worker process."""
+    for number in range(0, len(shape.requests), 100):
+        async with app.store.begin() as db:
+            for request in shape.requests[number : number + 100]:
+                await accept_submission(db, request)
+    with a_worker(app.settings, options):
+        await _until(app, lambda done: done > 0)
+        started, before = time.perf_counter(), await _decided(app)
+        await _until(app, lambda done: done >= len(shape.requests))
+        seconds = time.perf_counter() - started
+    async with app.store.begin() as db:
+        published = (await count_by_state(db))[State.PUBLISHED]
+    assert published == len(shape.requests), f"{published} of {len(shape.requests)} published"
+    return (len(shape.requests) - before) / seconds
+
+
+@contextmanager
+def a_worker(settings: Settings, options: WorkerOptions) -> Iterator[None]:
+    """`assay worker` with these settings."""
+    given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
+    shown = {
+        variable(name): value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+        for name, value in given.items()
+    }
+    shown |= {"ASSAY_WORKER_BATCH": str(options.batch), "ASSAY_WORKER_CONCURRENCY": str(options.concurrency)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "assay", "worker"],
+        env={**os.environ, **shown},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+async def _decided(app: App) -> int:
+    async with app.store.begin() as db:
+        counts = await count_by_state(db)
+    return sum(counts.values()) - sum(counts[state] for state in ACTIVE)
+
+
+async def _until(app: App, reached: Any) -> None:
+    async with asyncio.timeout(600):
+        while not reached(await _decided(app)):
+            await asyncio.sleep(0.02)
+
+
+def _pretend(request: Request) -> Submission:
+    """What the fetcher wants to know, without a database."""
+    now = datetime.now(UTC)
+    nothing = dict.fromkeys(Submission.__dataclass_fields__)
+    return replace(
+        Submission(**nothing),  # type: ignore[arg-type]
+        id=new_id(),
+        repository=Repository(1, request.repository, None, None),
+        skill_path=request.skill_path,
+        received_at=now,
+        cycle=1,
+    )
+
+
+def _calls(base_url: str) -> dict[str, int]:
+    with urllib.request.urlopen(f"{base_url}/_calls", timeout=10) as answer:
+        return json.load(answer)
+
+
+async def measure(submissions: int) -> dict[str, float]:
+    """All figures, in one run."""
+    many = Shape("one skill a repository", submissions, 1)
+    one = Shape("one repository", 1, submissions)
+    few = Shape("one at a time", max(20, submissions // 10), 1)
+    serial = WorkerOptions(batch=1, concurrency=2)
+    results: dict[str, float] = {}
+    for shape, key in ((many, "many repositories"), (one, "one repository")):
+        with tempfile.TemporaryDirectory() as folder, a_github(shape) as github:
+            async with a_registry(shape, Path(folder), github["urls"]) as (app, tools):
+                bare = await bare_loop(tools, shape)
+                before = _calls(github["base_url"])["charged"]
+                queued = await through_the_queue(app, shape, worker_options(app.settings))
+                calls = _calls(github["base_url"])["charged"] - before
+        results |= {f"{key}: bare a second": bare, f"{key}: end to end a second": queued}
+        results |= {f"{key}: of the bare loop": queued / bare, f"{key}: GitHub calls": calls}
+    with tempfile.TemporaryDirectory() as folder, a_github(few) as github:
+        async with a_registry(few, Path(folder), github["urls"]) as (app, _):
+            alone = await through_the_queue(app, few, serial)
+    results["two at a time a second"] = alone
+    results["times two at a time"] = results["many repositories: end to end a second"] / alone
+    return results
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--submissions", type=int, default=500)
+    for name, value in asyncio.run(measure(parser.parse_args().submissions)).items():
+        print(f"{name:45} {value:10.2f}")
+
+
+if __name__ == "__main__":
+    main()

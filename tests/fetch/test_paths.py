@@ -1,0 +1,89 @@
+"""Paths from outside are plain, relative and forward, or refused."""
+
+import posixpath
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.fetch.limits import Limits
+from assay.fetch.paths import checked_path, folder_of, problem_with
+from assay.model.errors import Invalid
+
+LIMITS = Limits(path_depth=5, path_length=60)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["SKILL.md", "skills/pdf/SKILL.md", "技能/说明.md", "a b/c's.md", ".hidden/file", "a..b/c", "...", "a/b:c"],
+)
+def test_a_plain_path_is_taken_as_it_is(path: str) -> None:
+    """Any alphabet, spaces and hidden files are plain."""
+    assert checked_path(path, LIMITS) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("", "1 to 60 characters"),
+        ("a" * 61, "1 to 60 characters"),
+        ("/etc/passwd", "relative"),
+        ("C:/windows", "relative"),
+        ("C:file", "relative"),
+        ("a\\b", "forward slashes"),
+        ("..", "'..'"),
+        ("../a", "'..'"),
+        ("a/../b", "'..'"),
+        ("a/..", "'..'"),
+        ("./a", "'.'"),
+        ("a/./b", "'.'"),
+        ("a//b", "empty parts"),
+        ("a/", "empty parts"),
+        ("a/b/c/d/e/f", "deeper than 5"),
+        ("a\0b", "control"),
+        ("a\nb", "control"),
+        ("a\x1b[31mb", "control"),
+        ("a\x7f", "control"),
+        ("a\u202eexe.md", "invisible"),
+        ("a\u200bb", "invisible"),
+        ("a\u2028b", "invisible"),
+        ("a\udc80b", "invisible"),
+        ("a\ue000b", "invisible"),
+    ],
+)
+def test_a_path_that_climbs_or_hides_is_refused_in_words(path: str, says: str) -> None:
+    """R48: the message says what is wrong with the path."""
+    problem = problem_with(path, LIMITS)
+    assert problem is not None
+    assert says in problem
+    with pytest.raises(Invalid) as refusal:
+        checked_path(path, LIMITS)
+    assert refusal.value.code == "bad_path"
+
+
+@given(st.text(alphabet=st.sampled_from("ab./\\:\0\n\u202e\u2028é"), max_size=20) | st.text(max_size=20))
+def test_what_is_taken_stays_below_its_root(path: str) -> None:
+    """R48: joined to any root, an accepted path leads to exactly itself below that root."""
+    if problem_with(path, LIMITS):
+        return
+    assert posixpath.normpath(posixpath.join("/root", path)) == f"/root/{path}"
+    assert len(path.split("/")) <= LIMITS.path_depth
+    assert not {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} & set(map(unicodedata.category, path))
+    assert path.encode()
+
+
+@given(st.lists(st.text(alphabet="abc. é", min_size=1, max_size=5).filter(lambda part: part.strip("."))))
+def test_every_path_of_plain_parts_is_taken_if_it_fits(parts: list[str]) -> None:
+    """Nothing harmless is refused."""
+    path = "/".join(parts)
+    fits = parts and len(parts) <= LIMITS.path_depth and len(path) <= LIMITS.path_length
+    assert (problem_with(path, LIMITS) is None) == bool(fits)
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"), [("SKILL.md", ""), ("a/SKILL.md", "a"), ("skills/pdf/SKILL.md", "skills/pdf")]
+)
+def test_the_folder_of_a_skill(path: str, folder: str) -> None:
+    """The root is the empty name."""
+    assert folder_of(path) == folder

@@ -1,0 +1,439 @@
+"""Fetching: each commit once, at what is there now, through limits, and no failure is a fact."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import aiohttp
+import pytest
+from obstore.store import LocalStore
+
+from assay.blobs.blobs import Blobs, save_source
+from assay.fetch.limits import Limits
+from assay.fetch.source import Fetcher
+from assay.github.budget import TokenBudget
+from assay.github.client import GitHub, GitHubUrls
+from assay.github.fake import FakeFile, FakeGitHub, FakeServer
+from assay.model.clock import Clock
+from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Unavailable
+from assay.model.repository import Host, Repository, RepositoryName
+from assay.model.source import Source
+from assay.model.submission import Origin, State, Submission
+from tests.conftest import Registry
+from tests.skills import a_repository, a_skill
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+NAMES = [f"skill-{number}" for number in range(30)]
+
+
+@dataclass
+class Hands:
+    """The hands of a clock, which tests move."""
+
+    time: datetime = START
+
+    def advance(self, seconds: float) -> None:
+        """Later."""
+        self.time += timedelta(seconds=seconds)
+
+    def now(self) -> datetime:
+        """What the clock shows."""
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Hands:
+    return Hands()
+
+
+@asynccontextmanager
+async def a_fetcher(
+    server: FakeServer, folder: Path, clock: Hands, limits: Limits | None = None
+) -> AsyncIterator[Fetcher]:
+    """A fetcher of one process, with its own memory."""
+    urls = server.urls()
+    async with aiohttp.ClientSession(headers={"User-Agent": "assay-test"}) as session:
+        github = GitHub(
+            session,
+            GitHubUrls(*(urls[f"ASSAY_GITHUB_{host}_URL"] for host in ("API", "RAW", "CODELOAD"))),
+            TokenBudget((), lambda: clock.now().timestamp()),
+        )
+        yield Fetcher(github, Blobs(LocalStore(str(folder), mkdir=True)), limits or Limits(), Clock(clock.now))
+
+
+@pytest.fixture
+async def fetcher(github_server: FakeServer, tmp_path: Path, clock: Hands) -> AsyncIterator[Fetcher]:
+    async with a_fetcher(github_server, tmp_path, clock) as fetcher:
+        yield fetcher
+
+
+def a_submission(
+    skill_path: str = "SKILL.md",
+    *,
+    cycle: int = 1,
+    received_at: datetime = START,
+    upload_digest: str | None = None,
+    repository: str = "acme/tools",
+) -> Submission:
+    """A submission that waits to be fetched."""
+    owner, name = repository.split("/")
+    return Submission(
+        id=uuid4(),
+        repository=Repository(1, RepositoryName(Host.GITHUB, owner, name), None, None),
+        skill_name="a skill",
+        skill_path=skill_path,
+        state=State.RECEIVED,
+        version=1,
+        cycle=cycle,
+        priority=0,
+        attempts=0,
+        claims=1,
+        origin=Origin.API,
+        submitter=None,
+        upload_digest=upload_digest,
+        content_digest=None,
+        skill_id=None,
+        score=None,
+        reason=None,
+        lease="worker#1",
+        created_at=received_at,
+        updated_at=received_at,
+        received_at=received_at,
+        scanning_at=None,
+        decided_at=None,
+    )
+
+
+async def fetch(fetcher: Fetcher, submission: Submission) -> Source:
+    """The files of a submission."""
+    async with fetcher.fetch(submission) as fetched:
+        return fetched.source
+
+
+async def error_of(fetcher: Fetcher, submission: Submission, kind: type[AssayError]) -> AssayError:
+    """What fetching ends with."""
+    with pytest.raises(kind) as raised:
+        await fetch(fetcher, submission)
+    assert type(raised.value) is kind
+    return raised.value
+
+
+async def test_a_skill_comes_from_the_default_branch_whatever_its_name(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I73: the branch is asked for, not guessed, and the commit is pinned."""
+    repository = github.add_repository("acme/tools", {"SKILL.md": a_skill("from trunk")}, default_branch="trunk")
+    repository.push({"SKILL.md": a_skill("from main")}, branch="main")
+    async with fetcher.fetch(a_submission()) as fetched:
+        assert fetched.source.skill_md.decode() == a_skill("from trunk")
+        assert fetched.source.commit == repository.sha
+        assert fetched.resolution is not None
+        assert fetched.resolution.facts.default_branch == "trunk"
+
+
+async def test_a_renamed_repository_is_fetched_under_its_new_name(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I48: and what is found says what it is called now."""
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()}).rename("umbrella/kit")
+    async with fetcher.fetch(a_submission()) as fetched:
+        assert fetched.resolution is not None
+        assert str(fetched.resolution.facts.name) == "umbrella/kit"
+        assert fetched.source.skill_md
+
+
+async def test_thirty_skills_at_once_cost_two_calls_and_one_archive(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """R65, I84: one look at the repository, one at its head, one download, for all of them."""
+    github.add_repository("acme/tools", a_repository(*NAMES))
+    sources = await asyncio.gather(*(fetch(fetcher, a_submission(f"skills/{name}/SKILL.md")) for name in NAMES))
+    assert [source.skill_md.decode() for source in sources] == [a_skill(name) for name in NAMES]
+    assert github.count_api() == 2
+    assert github.count("archive") == 1
+
+
+async def test_two_spellings_of_a_repository_share_the_look_up(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I48: names are compared without regard to case."""
+    github.add_repository("acme/tools", a_repository("a", "b"))
+    await fetch(fetcher, a_submission("skills/a/SKILL.md", repository="Acme/Tools"))
+    await fetch(fetcher, a_submission("skills/b/SKILL.md", repository="acme/TOOLS"))
+    assert github.count_api() == 2
+
+
+async def test_who_submits_again_sees_what_is_there_now(github: FakeGitHub, fetcher: Fetcher, clock: Hands) -> None:
+    """I9: a resubmission is never answered from memory, even a second after the first look."""
+    repository = github.add_repository("acme/tools", {"SKILL.md": a_skill("old")})
+    assert (await fetch(fetcher, a_submission())).skill_md.decode() == a_skill("old")
+    repository.push({"SKILL.md": a_skill("new")})
+    clock.advance(1)
+    again = a_submission(cycle=2, received_at=clock.now())
+    clock.advance(1)
+    assert (await fetch(fetcher, again)).skill_md.decode() == a_skill("new")
+    assert github.count("archive") == 2
+
+
+async def test_an_unchanged_repository_is_not_downloaded_again(
+    github: FakeGitHub, fetcher: Fetcher, clock: Hands
+) -> None:
+    """R65: the second look is answered 304, and the archive of a known commit is at hand."""
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()})
+    await fetch(fetcher, a_submission())
+    clock.advance(60)
+    await fetch(fetcher, a_submission(cycle=2, received_at=clock.now()))
+    assert [call.status for call in github.calls if call.host == "api"] == [200, 200, 304, 304]
+    assert github.count_api() == 2
+    assert github.count("archive") == 1
+
+
+async def test_a_burst_of_first_submissions_shares_a_look_shortly_before(
+    github: FakeGitHub, fetcher: Fetcher, clock: Hands
+) -> None:
+    """A first submission takes a look up to ten seconds old, and none older."""
+    github.add_repository("acme/tools", a_repository("a", "b", "c"))
+    await fetch(fetcher, a_submission("skills/a/SKILL.md"))
+    clock.advance(10)
+    await fetch(fetcher, a_submission("skills/b/SKILL.md", received_at=clock.now()))
+    assert github.count("commit") == 1
+    clock.advance(1)
+    await fetch(fetcher, a_submission("skills/c/SKILL.md", received_at=clock.now()))
+    assert github.count("commit") == 2
+
+
+@pytest.mark.parametrize("route", ["repo", "commit", "archive"])
+async def test_a_failure_is_not_remembered(github: FakeGitHub, fetcher: Fetcher, route: str) -> None:
+    """I24, I33: the next try asks again, and finds it."""
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()})
+    github.fail(route, 503)
+    await error_of(fetcher, a_submission(), Unavailable)
+    assert (await fetch(fetcher, a_submission())).skill_md
+
+
+async def test_that_a_repository_is_missing_is_not_remembered(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I24: it may be made public a moment later."""
+    assert (await error_of(fetcher, a_submission(), NotFound)).code == "source_not_found"
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()})
+    assert (await fetch(fetcher, a_submission())).skill_md
+
+
+async def test_a_rate_limit_is_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I74: the limit is told as a limit, with the time to wait."""
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()})
+    github.limit_anonymous(0)
+    error = await error_of(fetcher, a_submission(), RateLimited)
+    assert error.retry_after_seconds > 1
+
+
+async def test_half_an_archive_is_a_broken_download_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I74: GitHub made the archive, so the author is not to blame, and the next try is whole."""
+    repository = github.add_repository("acme/tools", {**a_repository(*NAMES), "zzz/SKILL.md": a_skill("zzz")})
+    github.truncate_archive()
+    assert (await error_of(fetcher, a_submission("zzz/SKILL.md"), Unavailable)).code == "bad_archive"
+    assert (await fetch(fetcher, a_submission("zzz/SKILL.md"))).commit == repository.sha
+
+
+async def test_an_error_page_instead_of_an_archive_is_a_broken_download(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """I74: whatever it is, it is not a verdict on the skill."""
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()}).archive_override = b"<html>Unicorn!</html>"
+    assert (await error_of(fetcher, a_submission(), Unavailable)).code == "bad_archive"
+
+
+async def test_a_truncated_archive_is_retried_and_published_whole(registry: Registry) -> None:
+    """I74, I19: through the worker: a broken download is tried again; a repository without a skill is refused."""
+    registry.github.add_repository("acme/tools", {"SKILL.md": a_skill("greet"), "z.md": "z" * 5000})
+    registry.github.add_repository("acme/politics", {"README.md": "# Vote", "src/app.js": "1"})
+    registry.github.truncate_archive(times=1)
+    good = await registry.submit("acme/tools", "greet")
+    await registry.work()
+    bad = await registry.submit("acme/politics", "politics")
+    await registry.work()
+    assert (await registry.read(good["id"]))["state"] == "PUBLISHED"
+    refused = await registry.read(bad["id"])
+    assert (refused["state"], refused["reason"]["code"]) == ("REJECTED", "skill_not_in_source")
+    listed = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
+    assert [file["path"] for file in listed["files"]] == ["SKILL.md", "z.md"]
+    assert (await registry.client.get("/api/v1/skills")).json()["total"] == 1
+
+
+# Repositories that are too large for one archive
+
+SMALL = Limits(archive_bytes=20_000, file_bytes=4_000, skill_bytes=8_000, skill_files=10)
+
+
+def a_large_repository() -> dict[str, str | FakeFile]:
+    """Skills, and beside them more than the small limits allow."""
+    ballast: dict[str, str | FakeFile] = {f"data/{number}.bin": "x" * 1000 for number in range(40)}
+    return ballast | {
+        "skills/pdf/SKILL.md": a_skill("pdf"),
+        "skills/pdf/c# & 100%?.md": "odd name",
+        "skills/pdf/run.sh": FakeFile(b"#!/bin/sh\n", "100755"),
+        "skills/pdf/inner/SKILL.md": a_skill("inner"),
+        "skills/csv/SKILL.md": a_skill("csv"),
+        "skills/link/SKILL.md": a_skill("link"),
+        "skills/link/away": FakeFile(b"../../../etc/passwd", "120000"),
+        "skills/big/SKILL.md": a_skill("big"),
+        "skills/big/big.bin": "x" * 5000,
+        "skills/many/SKILL.md": a_skill("many"),
+        **{f"skills/many/{number}.md": "" for number in range(10)},
+    }
+
+
+@pytest.fixture
+async def narrow(github_server: FakeServer, tmp_path: Path, clock: Hands) -> AsyncIterator[Fetcher]:
+    """A fetcher with small limits."""
+    async with a_fetcher(github_server, tmp_path, clock, SMALL) as fetcher:
+        yield fetcher
+
+
+async def test_of_a_large_repository_only_the_files_of_the_skill_are_fetched(
+    github: FakeGitHub, narrow: Fetcher
+) -> None:
+    """R65: tree and raw files instead of the archive; the same bytes, so the same digest."""
+    repository = github.add_repository("acme/tools", a_large_repository())
+    source = await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
+    assert source.files == {
+        "SKILL.md": a_skill("pdf").encode(),
+        "c# & 100%?.md": b"odd name",
+        "run.sh": b"#!/bin/sh\n",
+    }
+    assert source.commit == repository.sha
+    assert (github.count("tree"), github.count("raw")) == (1, 3)
+
+
+async def test_the_digest_is_the_same_from_files_as_from_the_archive(
+    github: FakeGitHub, narrow: Fetcher, fetcher: Fetcher
+) -> None:
+    """I7: how a skill was fetched does not make it another version."""
+    github.add_repository("acme/tools", a_large_repository())
+    submission = a_submission("skills/pdf/SKILL.md")
+    assert (await fetch(narrow, submission)).digest == (await fetch(fetcher, submission)).digest
+
+
+async def test_an_archive_known_to_be_too_large_is_not_downloaded_again(github: FakeGitHub, narrow: Fetcher) -> None:
+    """R65: the second skill of the commit goes straight to its files."""
+    github.add_repository("acme/tools", a_large_repository())
+    await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
+    await fetch(narrow, a_submission("skills/csv/SKILL.md"))
+    await fetch(narrow, a_submission("skills/csv/SKILL.md"))
+    assert github.count("archive") == 1
+    assert (github.count("tree"), github.count("raw")) == (2, 4)
+
+
+async def test_a_download_that_is_too_long_is_stopped(github: FakeGitHub, narrow: Fetcher) -> None:
+    """R64: also before it is unpacked."""
+    repository = github.add_repository("acme/tools", {"SKILL.md": a_skill()})
+    repository.archive_override = gzip.compress(b"", 0) + bytes(SMALL.archive_bytes + 1)
+    assert (await fetch(narrow, a_submission())).skill_md.decode() == a_skill()
+    assert github.count("raw") == 1
+
+
+@pytest.mark.parametrize(
+    ("skill", "code", "says"),
+    [
+        ("link", "unsafe_file", "'skills/link/away' cannot be taken: it is a link"),
+        ("big", "file_too_large", "skills/big/big.bin has 5000 bytes"),
+        ("many", "skill_too_large", "The skill has 11 files"),
+    ],
+)
+async def test_the_files_of_a_large_repository_are_refused_as_those_of_an_archive(
+    github: FakeGitHub, narrow: Fetcher, skill: str, code: str, says: str
+) -> None:
+    """R64: by what the tree says, before anything is downloaded."""
+    github.add_repository("acme/tools", a_large_repository())
+    error = await error_of(narrow, a_submission(f"skills/{skill}/SKILL.md"), Invalid)
+    assert error.code == code
+    assert says in error.message
+    assert github.count("raw") == 0
+
+
+async def test_a_wrong_path_in_a_large_repository_is_answered_with_the_right_ones(
+    github: FakeGitHub, narrow: Fetcher
+) -> None:
+    """I31: the hint knows the whole repository, not only the folder that was asked for."""
+    github.add_repository("acme/tools", a_large_repository())
+    error = await error_of(narrow, a_submission("skills/word/SKILL.md"), NotFound)
+    assert error.code == "skill_not_in_source"
+    assert "skills/pdf/SKILL.md" in error.message
+
+
+async def test_a_file_that_fails_fails_the_whole_skill(github: FakeGitHub, narrow: Fetcher) -> None:
+    """I74: no source with something missing, and the next try is whole."""
+    github.add_repository("acme/tools", a_large_repository())
+    github.fail("raw", 500)
+    await error_of(narrow, a_submission("skills/pdf/SKILL.md"), Unavailable)
+    assert len((await fetch(narrow, a_submission("skills/pdf/SKILL.md"))).files) == 3
+
+
+# Room
+
+
+async def test_bytes_in_memory_are_bounded_however_many_fetch_at_once(
+    github: FakeGitHub, github_server: FakeServer, tmp_path: Path, clock: Hands
+) -> None:
+    """R64: what is in memory at one time never passes the limit, and everybody gets a turn, also the largest."""
+    sizes = {name: 1000 + 300 * number for number, name in enumerate(NAMES)}
+    github.add_repository("acme/tools", {f"skills/{name}/SKILL.md": "x" * size for name, size in sizes.items()})
+    limits = Limits(in_memory_bytes=12_000)
+    held = most = 0
+    async with a_fetcher(github_server, tmp_path, clock, limits) as fetcher:
+
+        async def hold(name: str) -> int:
+            nonlocal held, most
+            async with fetcher.fetch(a_submission(f"skills/{name}/SKILL.md")) as fetched:
+                held += len(fetched.source.skill_md)
+                most = max(most, held)
+                assert fetcher.room.free_bytes == limits.in_memory_bytes - held
+                assert fetcher.room.free_bytes >= 0
+                await asyncio.sleep(0)
+                held -= len(fetched.source.skill_md)
+            return len(fetched.source.skill_md)
+
+        async with asyncio.timeout(30):
+            fetched_sizes = await asyncio.gather(*map(hold, NAMES))
+        assert dict(zip(NAMES, fetched_sizes, strict=True)) == sizes
+        assert most <= limits.in_memory_bytes
+        assert fetcher.room.free_bytes == limits.in_memory_bytes
+
+
+async def test_room_is_given_back_when_the_work_fails(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """R64: an exception or a cancellation inside the block leaks nothing."""
+    github.add_repository("acme/tools", {"SKILL.md": a_skill()})
+    for end in (RuntimeError, asyncio.CancelledError):
+        with pytest.raises(end):
+            async with fetcher.fetch(a_submission()):
+                assert fetcher.room.free_bytes < fetcher.room.size_bytes
+                raise end
+    assert fetcher.room.free_bytes == fetcher.room.size_bytes
+
+
+async def test_archives_are_kept_by_what_they_cost(
+    github: FakeGitHub, github_server: FakeServer, tmp_path: Path, clock: Hands
+) -> None:
+    """R64: each holds an open file, so a few hundred small repositories must not all stay open."""
+    descriptors = Path("/proc/self/fd")
+    async with AsyncExitStack() as stack:
+        limits = replace(Limits(), kept_archive_bytes=20 * 1024 * 1024)
+        fetcher = await stack.enter_async_context(a_fetcher(github_server, tmp_path, clock, limits))
+        before = len(list(descriptors.iterdir()))
+        for number in range(40):
+            github.add_repository(f"acme/tools-{number}", {"SKILL.md": a_skill()})
+            await fetch(fetcher, a_submission(repository=f"acme/tools-{number}"))
+        assert len(list(descriptors.iterdir())) - before < 15
+
+
+# Uploads
+
+
+async def test_an_upload_comes_from_the_blobs(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """Nobody is asked, and its digest is its commit."""
+    source = Source({"SKILL.md": a_skill().encode(), "a/b.md": b"b"}, commit="")
+    digest = await save_source(fetcher.blobs, source)
+    async with fetcher.fetch(a_submission(upload_digest=digest)) as fetched:
+        assert fetched.source.files == source.files
+        assert fetched.source.digest == fetched.source.commit == digest
+        assert fetched.resolution is None
+    assert github.count() == 0
+
+
+async def test_an_upload_whose_bytes_are_lost_is_our_fault(fetcher: Fetcher) -> None:
+    """I33: it was accepted, so that it is gone is no verdict on it."""
+    assert (await error_of(fetcher, a_submission(upload_digest=f"sha256:{'0' * 64}"), Unavailable)).code
