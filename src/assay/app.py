@@ -14,6 +14,7 @@ from obstore.store import LocalStore, from_url
 
 from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
+from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
 from assay.github.auth import GitHubAuth
@@ -31,6 +32,8 @@ from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
 from assay.store.keys import register_key
 from assay.store.migrate import check_schema
+
+REMEMBERED_IDENTITIES = 10_000
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             key=key,
             clock=clock,
             budget=RetryBudget(seconds=settings.retry_seconds),
+            identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
             worker=f"{socket.gethostname()}:{os.getpid()}",
             deadline_seconds=settings.stuck_seconds * 0.9,
         )

@@ -6,15 +6,17 @@ from time import perf_counter
 
 import structlog
 
-from assay.blobs.blobs import Blobs, save_source
+from assay.blobs.blobs import Blobs
 from assay.certify.certify import certify_source
 from assay.certify.hallmark import SigningKey
 from assay.current import running
-from assay.fetch.source import Fetched, Fetcher
+from assay.fetch.flight import SingleFlight
+from assay.fetch.source import Fetcher, Resolution
 from assay.judge.policy import Policy, judge_report
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
 from assay.model.finding import Report
+from assay.model.repository import Repository
 from assay.model.source import Source
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Decision
@@ -49,6 +51,7 @@ class Tools:
     key: SigningKey
     clock: Clock
     budget: RetryBudget
+    identities: SingleFlight[Repository]
     worker: str
     deadline_seconds: float
 
@@ -69,7 +72,8 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
     """The story: fetch, scan, judge, then refuse or certify and publish."""
     async with tools.fetcher.fetch(submission) as fetched:
         source = fetched.source
-        submission, known, listed = await _start_scan(submission, fetched, tools)
+        await _identify(submission, fetched.resolution, tools)
+        submission, known, listed = await _start_scan(submission, source, tools)
         report = known or await _scan(source, tools)
         verdict = judge_report(report, tools.policy)
         if verdict.decision is not Decision.APPROVE:
@@ -78,24 +82,38 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
         name = listing_name(submission.repository.name, submission.skill_name, listed)
         certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
         description = describe(source.skill_md)
-        await save_source(tools.blobs, source)
+        await tools.blobs.save(source)
         async with tools.store.begin() as db:
             approved = Approved(name, source, description, report, verdict, certificate)
             return await publish_skill(db, submission, approved)
 
 
+async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:
+    """Write down what the host says the repository is, once for all its skills; a second name is refused."""
+    if resolution is None:
+        return
+    known = submission.repository
+
+    async def write() -> Repository:
+        async with tools.store.begin() as db:
+            return await record_identity(db, known, resolution)
+
+    canonical = await tools.identities.get((known, resolution.facts, resolution.commit), write)
+    if canonical.id != known.id:
+        raise Invalid(
+            f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed"
+        )
+
+
 async def _start_scan(
-    submission: Submission, fetched: Fetched, tools: Tools
+    submission: Submission, source: Source, tools: Tools
 ) -> tuple[Submission, Report | None, str | None]:
-    """Fetched: say so, and look whether these bytes were scanned and this folder was listed before."""
+    """Fetched: say so, and look whether these bytes were scanned and this skill was listed before."""
     async with tools.store.begin() as db:
-        canonical = await record_identity(db, submission.repository, fetched.resolution)
-        if canonical.id == submission.repository.id:
-            known = await find_report(db, fetched.source.digest, 1, ENGINE, tools.ruleset.version)
-            listed = await find_name(db, submission.skill_id) if submission.skill_id else None
-            step = Step(State.TIER1_SCANNING, "fetched", {"commit": fetched.source.commit})
-            return await move(db, submission, step, actor="worker"), known, listed
-    raise Invalid(f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed")
+        known = await find_report(db, source.digest, 1, ENGINE, tools.ruleset.version)
+        listed = await find_name(db, submission.skill_id) if submission.skill_id else None
+        step = Step(State.TIER1_SCANNING, "fetched", {"commit": source.commit})
+        return await move(db, submission, step, actor="worker"), known, listed
 
 
 async def _scan(source: Source, tools: Tools) -> Report:

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from obstore.store import LocalStore
 
-from assay.blobs.blobs import Blobs, save_source
+from assay.blobs.blobs import Blobs
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
 from assay.github.budget import TokenBudget
@@ -426,7 +426,7 @@ async def test_archives_are_kept_by_what_they_cost(
 async def test_an_upload_comes_from_the_blobs(github: FakeGitHub, fetcher: Fetcher) -> None:
     """Nobody is asked, and its digest is its commit."""
     source = Source({"SKILL.md": a_skill().encode(), "a/b.md": b"b"}, commit="")
-    digest = await save_source(fetcher.blobs, source)
+    digest = await fetcher.blobs.save(source)
     async with fetcher.fetch(a_submission(upload_digest=digest)) as fetched:
         assert fetched.source.files == source.files
         assert fetched.source.digest == fetched.source.commit == digest

@@ -113,4 +113,3 @@ async def test_a_renamed_repository_is_one_repository(registry: Registry) -> Non
     page = (await registry.client.get("/api/v1/skills")).json()
     assert [(skill["name"], skill["currentVersion"]) for skill in page["skills"]] == [("acme/old/greet", "1.0.1")]
     assert page["skills"][0]["repoUrl"].endswith("/acme/new")
-

@@ -12,7 +12,8 @@ from assay.current import who_is_running
 def set_up_logs(process: str) -> None:
     """Once, at the start of a process."""
     rendering: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer()]
+        # The pretty tracebacks show local variables, and with them tokens and the content of skills.
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if sys.stderr.isatty()
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

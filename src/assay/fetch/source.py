@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from assay.blobs.blobs import Blobs, load_source
+from assay.blobs.blobs import Blobs
 from assay.fetch.archive import Archive, Entry, add_file, leave_out, unpack_tar
 from assay.fetch.cut import cut_skill, paths_of_skill
 from assay.fetch.flight import SingleFlight
@@ -84,7 +84,7 @@ class Fetcher:
 
     async def _uploaded(self, digest: str) -> Source:
         try:
-            return await load_source(self.blobs, digest)
+            return await self.blobs.load(digest)
         except NotFound as problem:
             # It was there when it was accepted, so this is our loss and no verdict on the skill.
             raise Unavailable(problem.message, code=problem.code) from problem

@@ -7,10 +7,8 @@ from assay.model.repository import Repository
 from assay.store.repositories import record_resolution
 
 
-async def record_identity(db: AsyncConnection, known: Repository, resolution: Resolution | None) -> Repository:
+async def record_identity(db: AsyncConnection, known: Repository, resolution: Resolution) -> Repository:
     """The canonical repository; nothing is written if nothing is new."""
-    if resolution is None:
-        return known
     facts = resolution.facts
     if (known.host_id, known.name, known.commit) == (facts.host_id, facts.name, resolution.commit):
         return known

@@ -95,7 +95,8 @@ def _segments_below(web_url: str, url: str) -> list[str]:
 
 
 def _segments(path: str) -> list[str]:
-    return [unquote(segment) for segment in path.strip("/").split("/")] if path.strip("/") else []
+    path = path.removeprefix("/").removesuffix("/")
+    return [unquote(segment) for segment in path.split("/")] if path else []
 
 
 def _is_segment(text: str) -> bool:

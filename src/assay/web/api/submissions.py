@@ -10,7 +10,6 @@ from litestar.datastructures import UploadFile
 from litestar.params import FromPath, JSONBody, MultipartBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
-from assay.blobs.blobs import save_source
 from assay.model.errors import Invalid
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import CATEGORIES, Category, Origin, State
@@ -76,7 +75,7 @@ async def upload(assay: Assay, data: MultipartBody[UploadBody]) -> Response[Acce
     received = await asyncio.to_thread(read_upload, await data.archive.read(), assay.limits)
     described = describe(received.source.skill_md)
     name = checked_skill_name(data.skill_name or described.name or received.folder)
-    digest = await save_source(assay.blobs, received.source)
+    digest = await assay.blobs.save(received.source)
     path = f"{slug_of(name)}/{DEFAULT_PATH}"
     return await _accept(assay, Request(UPLOADS, name, path, Origin.UPLOAD, upload_digest=digest))
 

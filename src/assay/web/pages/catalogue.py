@@ -67,7 +67,7 @@ async def _instructions(assay: Assay, detail: SkillDetail) -> str | None:
     if file is None:
         return None
     try:
-        content = await assay.blobs.get(f"sha256:{file.sha256}")
+        content = await assay.blobs.read_file(detail.skill.content_digest, "SKILL.md")
     except (NotFound, Unavailable):
         return None
     # In a thread, because a hostile text takes seconds, which other readers need not wait for.

@@ -1,10 +1,11 @@
 """How values look on a page."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from assay.model.submission import MEANING, State, category_of
+from assay.model.finding import Finding, Severity
+from assay.model.submission import MEANING, Category, State, category_of
 
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 
@@ -39,9 +40,15 @@ def size(number: int) -> str:
     return f"{number / 1024:.1f} KiB" if number < 1024 * 1024 else f"{number / 1024 / 1024:.1f} MiB"
 
 
+def short(digest: str) -> str:
+    """Enough of a digest to tell it from others."""
+    return f"{digest.removeprefix('sha256:')[:16]}…"
+
+
 def meaning(state: State) -> str:
-    """What a state means."""
-    return MEANING[state]
+    """What a state means, as a sentence."""
+    text = MEANING[state]
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def category(state: State) -> str:
@@ -49,16 +56,30 @@ def category(state: State) -> str:
     return category_of(state).value
 
 
+def group(category: Category) -> str:
+    """A group of states as the last word of "submissions …"."""
+    return {Category.REVIEW: "in review", Category.ON_HOLD: "on hold"}.get(category, category.value)
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """In the order in which people should read them."""
+    gravest = list(Severity)
+    return sorted(findings, key=lambda finding: (gravest.index(finding.severity), -finding.confidence))
+
+
 def grade(score: int) -> str:
     """The colour of a score."""
     return "good" if score >= 80 else "fair" if score >= 50 else "poor"
 
 
-FILTERS: dict[str, Callable[..., str]] = {
+FILTERS: dict[str, Callable[..., object]] = {
     "moment": moment,
     "duration": duration,
     "size": size,
+    "short": short,
     "meaning": meaning,
     "category": category,
+    "group": group,
+    "worst_first": worst_first,
     "grade": grade,
 }

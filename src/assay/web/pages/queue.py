@@ -27,7 +27,9 @@ async def queue(
     async with assay.store.snapshot() as db:
         page = await read_queue(db, states=states, cursor=cursor, limit=PAGE, now=assay.clock.now())
     refresh = REFRESH_SECONDS if page.stats.by_category[Category.ACTIVE] and cursor is None else None
-    context = {"page": page, "chosen": category, "categories": list(Category), "refresh": refresh}
+    filtered = {"category": category.value} if category else {}
+    more = {**filtered, "cursor": page.next_cursor} if page.next_cursor else None
+    context = {"page": page, "chosen": category, "categories": list(Category), "more": more, "refresh": refresh}
     return Template("queue.html", context=context)
 
 

@@ -1,0 +1,378 @@
+"""What may be submitted: every form of an address leads to one name, and nothing hides in it."""
+
+import unicodedata
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from assay.model.errors import Invalid
+from assay.model.repository import Host, RepositoryName
+from assay.submit.validate import (
+    AGENT_FOLDERS,
+    checked_skill_name,
+    checked_skill_path,
+    listing_name,
+    parse_repository_url,
+    slug_of,
+    wanted_skill,
+)
+from tests.conftest import Registry
+from tests.skills import a_repository, a_skill
+
+GITHUB = "https://github.com"
+ENTERPRISE = "https://git.example.com:8443/web"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/acme/tools",
+        "https://github.com/Acme/TOOLS",
+        "https://GitHub.com/acme/tools",
+        "HTTPS://github.com/acme/tools",
+        "https://github.com/acme/tools/",
+        "https://github.com/acme/tools.git",
+        "https://github.com/acme/tools.git/",
+        "  https://github.com/acme/tools\n",
+        "https://github.com/acme/tools?tab=readme-ov-file",
+        "https://github.com/acme/tools#readme",
+        "https://github.com/acme/tools/tree/main",
+        "https://github.com/acme/tools/blob/main/SKILL.md",
+        "https://github.com/acme/tools/blob/main/README.md",
+        "https://github.com/acme/tools/issues/5",
+        "https://github.com/%61cme/tools",
+    ],
+)
+def test_every_form_of_an_address_is_the_same_repository(url: str) -> None:
+    """R46, I48: case, .git, slashes, pages and anchors do not make another one."""
+    repository, folder = parse_repository_url(url, GITHUB)
+    assert repository.key == ("github", "acme", "tools")
+    assert folder == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "folder"),
+    [
+        ("https://github.com/acme/tools/tree/main/skills/pdf", "skills/pdf"),
+        ("https://github.com/acme/tools/tree/main/skills/pdf/", "skills/pdf"),
+        ("https://github.com/acme/tools/tree/main/skills/pdf/SKILL.md", "skills/pdf"),
+        ("https://github.com/acme/tools/blob/main/skills/pdf/SKILL.md", "skills/pdf"),
+        ("https://github.com/acme/tools/blob/main/skills/pdf/README.md", "skills/pdf"),
+        ("https://github.com/acme/tools/tree/main/skills/MY-SKILL.md", "skills/MY-SKILL.md"),
+        ("https://github.com/acme/tools/tree/main/a%20b/%E6%8A%80%E8%83%BD", "a b/技能"),
+    ],
+)
+def test_the_address_of_a_folder_names_the_skill_in_it(url: str, folder: str) -> None:
+    """R46: people copy what their browser shows."""
+    assert parse_repository_url(url, GITHUB)[1] == folder
+    wanted = wanted_skill(url, None, None, GITHUB)
+    assert wanted.skill_path == f"{folder}/SKILL.md"
+    assert wanted.skill_name == folder.rpartition("/")[2]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "acme/tools",
+        "github.com/acme/tools",
+        "http://github.com/acme/tools",
+        "git://github.com/acme/tools",
+        "git@github.com:acme/tools.git",
+        "ssh://git@github.com/acme/tools",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://gitlab.com/acme/tools",
+        "https://www.github.com/acme/tools",
+        "https://github.com.evil.example/acme/tools",
+        "https://evil.example/github.com/acme/tools",
+        "https://github.com@evil.example/acme/tools",
+        "https://user@github.com/acme/tools",
+        "https://user:secret@github.com/acme/tools",
+        "https://@github.com/acme/tools",
+        "https://github.com\\@evil.example/acme/tools",
+        "https://github.com:8443/acme/tools",
+        "https://github.com:443/acme/tools",
+        "https://github.com:99999/acme/tools",
+        "https://github.com:x/acme/tools",
+        "https://[::1/acme/tools",
+        "https://github.com",
+        "https://github.com/",
+        "https://github.com/acme",
+        "https://github.com/acme/",
+        "https://github.com//acme/tools",
+        "https://github.com/acme//tools",
+        "https://github.com/acme/.git",
+        "https://github.com/acme/..",
+        "https://github.com/../tools",
+        "https://github.com/acme/%2e%2e",
+        "https://github.com/acme/.",
+        "https://github.com/acme%2Ftools",
+        "https://github.com/acme/tools%2Fmore",
+        "https://github.com/acme/to ols",
+        "https://github.com/acme/to\nols",
+        "https://github.com/acme/to\tols",
+        "https://github.com/acme/tools%00",
+        "https://github.com/acme/tools\u202e",
+        "https://github.com/äcme/tools",
+        "https://github.com/acme/tööls",
+        "https://github.com/acme/tools;x",
+        "https://gıthub.com/acme/tools",
+        f"https://github.com/acme/{'x' * 101}",
+    ],
+)
+def test_an_address_that_is_not_plainly_one_of_a_repository_is_refused(url: str) -> None:
+    """R46: the refusal shows the form that is wanted."""
+    with pytest.raises(Invalid) as refused:
+        parse_repository_url(url, GITHUB)
+    assert refused.value.code == "bad_repo_url"
+    assert "https://github.com/owner/repository" in refused.value.message
+
+
+def test_an_enterprise_server_has_its_own_address_port_and_path() -> None:
+    """Only below that path, and only there."""
+    repository, folder = parse_repository_url(f"{ENTERPRISE}/acme/tools/tree/main/a", ENTERPRISE)
+    assert (str(repository), folder) == ("acme/tools", "a")
+    for url in (
+        "https://git.example.com/web/acme/tools",
+        "https://git.example.com:8443/acme/tools",
+        "https://git.example.com:8443/webacme/tools",
+        "https://git.example.com:8443/web",
+        "https://github.com/acme/tools",
+    ):
+        with pytest.raises(Invalid):
+            parse_repository_url(url, ENTERPRISE)
+
+
+@given(st.text(max_size=60) | st.text(max_size=40).map(lambda tail: f"{GITHUB}/{tail}"))
+def test_whatever_is_sent_is_a_plain_name_or_refused(url: str) -> None:
+    """R46: no input gives another error, or a name that could mean something in a path or a URL."""
+    try:
+        repository, _ = parse_repository_url(url, GITHUB)
+    except Invalid:
+        return
+    for part in (repository.owner, repository.name):
+        assert part.isascii()
+        assert part.strip(".") or part not in (".", "..")
+        assert not set(part) & set("/\\%?#@: ")
+
+
+SEGMENT = st.from_regex(r"[A-Za-z0-9][\w.-]{0,20}", fullmatch=True).filter(str.isascii)
+
+
+@given(SEGMENT, SEGMENT, st.sampled_from(["", "/", ".git", ".git/", "/tree/main", "?a=b", "#c"]))
+def test_decorations_do_not_change_the_name(owner: str, name: str, decoration: str) -> None:
+    """R46, I48: the same owner and name for all forms."""
+    assume(not name.endswith(".git"))
+    repository, _ = parse_repository_url(f"{GITHUB}/{owner}/{name}{decoration}", GITHUB)
+    assert repository == RepositoryName(Host.GITHUB, owner, name)
+
+
+async def test_four_addresses_of_one_repository_are_one_submission(registry: Registry) -> None:
+    """R46, I48: through HTTP: one row, whatever was typed."""
+    registry.github.add_repository("acme/tools", a_repository("pdf"))
+    base = f"{registry.web_url}/acme/tools"
+    spellings = [
+        {"repoUrl": base, "skillName": "pdf", "skillPath": "skills/pdf/SKILL.md"},
+        {"repoUrl": f"{registry.web_url}/ACME/Tools.git", "skillName": " pdf ", "skillPath": "skills/pdf/SKILL.md"},
+        {"repoUrl": f"{base}/tree/main/skills/pdf"},
+        {"repoUrl": f"{base}/blob/main/skills/pdf/SKILL.md#usage"},
+    ]
+    answers = [(await registry.client.post("/api/v1/submissions", json=body)).json() for body in spellings]
+    assert len({answer["id"] for answer in answers}) == 1
+    await registry.work()
+    assert (await registry.read(answers[0]["id"]))["publishedSkillName"] == "acme/tools/pdf"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"repoUrl": "https://evil.example/acme/tools", "skillName": "pdf"}, "bad_repo_url"),
+        ({"skillName": "x"}, "bad_skill_name"),
+        ({"skillName": "a/b"}, "bad_skill_name"),
+        ({"skillName": "pdf", "skillPath": "../SKILL.md"}, "bad_path"),
+        ({"skillName": "pdf", "skillPath": ".claude/skills/pdf/SKILL.md"}, "bad_skill_path"),
+    ],
+)
+async def test_a_bad_request_is_told_and_leaves_nothing(registry: Registry, body: dict[str, str], code: str) -> None:
+    """R46, R47, R48, I76: 400 with a problem body, and no submission."""
+    answer = await registry.client.post(
+        "/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/tools"} | body
+    )
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert answer.json()["detail"]
+    assert (await registry.client.get("/api/v1/submissions")).json()["total"] == 0
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["ab", "pdf", "x" * 100, "My Skill (v2)", "技能", "a.b", "über", "C++ 20"])
+def test_a_name_of_two_to_a_hundred_characters_is_taken(name: str) -> None:
+    """R47: in any alphabet."""
+    assert checked_skill_name(name) == name
+    assert checked_skill_name(f"  {name}\n") == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "a",
+        " a ",
+        "x" * 101,
+        "a/b",
+        "../etc",
+        "a\\b",
+        "..",
+        "--",
+        "!!",
+        "a\0b",
+        "a\nb",
+        "a\x1b[0m",
+        "a\u200bb",
+        "a\u202eb",
+        "a\u2028b",
+        "a\udc80b",
+        "a\ue000b",
+        "\u0301\u0301",
+    ],
+)
+def test_a_name_that_is_too_short_too_long_or_hides_something_is_refused(name: str) -> None:
+    """R47: control characters, slashes and traversal."""
+    with pytest.raises(Invalid) as refused:
+        checked_skill_name(name)
+    assert refused.value.code == "bad_skill_name"
+    assert "skillName" in refused.value.message
+
+
+def test_two_spellings_of_one_character_are_one_name() -> None:
+    """R47: normalised, so that they cannot be two submissions."""
+    assert checked_skill_name("u\u0308ber") == checked_skill_name("über") == "über"
+    # Counted after normalising: one visible character is one.
+    with pytest.raises(Invalid):
+        checked_skill_name("u\u0308")
+
+
+@given(st.text(max_size=120))
+def test_a_name_that_is_taken_is_clean_and_stays_as_it_is(name: str) -> None:
+    """R47: checking twice changes nothing, and the slug of a name is never empty."""
+    try:
+        checked = checked_skill_name(name)
+    except Invalid:
+        return
+    assert checked_skill_name(checked) == checked
+    assert unicodedata.is_normalized("NFC", checked)
+    assert 2 <= len(checked) <= 100
+    assert slug_of(checked)
+    assert not set(checked) & set("/\\\0\n\r")
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("pdf", "pdf"),
+        ("PDF", "pdf"),
+        ("My Skill (v2)", "my-skill-v2"),
+        ("a__b--c", "a-b-c"),
+        ("-pdf-", "pdf"),
+        ("C++", "c"),
+        ("技能", "技能"),
+        ("Über", "über"),
+        ("a.b", "a-b"),
+    ],
+)
+def test_a_slug_is_lower_case_with_dashes(name: str, slug: str) -> None:
+    """I4: one function makes every name."""
+    assert slug_of(name) == slug
+
+
+@given(st.text(max_size=60))
+def test_a_slug_is_its_own_slug_and_safe_in_a_url(name: str) -> None:
+    """I4: making it twice changes nothing, so that no migration can make a second kind of name."""
+    slug = slug_of(name)
+    assert slug_of(slug) == slug
+    assert not set(slug) & set("/\\ ?#%&_")
+    assert slug == slug.strip("-")
+
+
+async def test_every_surface_shows_the_same_name(registry: Registry) -> None:
+    """I4: the listing, the submission and the search use the one function."""
+    registry.github.add_repository("Acme/Tools", {"SKILL.md": a_skill("x")})
+    accepted = await registry.submit("Acme/Tools", "My Skill (v2)")
+    await registry.work()
+    expected = listing_name(RepositoryName(Host.GITHUB, "Acme", "Tools"), "My Skill (v2)")
+    assert expected == "acme/tools/my-skill-v2"
+    assert (await registry.read(accepted["id"]))["publishedSkillName"] == expected
+    assert (await registry.client.get(f"/api/v1/skills/{expected}")).json()["skill"]["name"] == expected
+    hits = (await registry.client.get("/api/v1/skills/search", params={"q": "my-skill-v2"})).json()["results"]
+    assert [hit["name"] for hit in hits] == [expected]
+
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    "path", ["SKILL.md", "skills/pdf/SKILL.md", " a/SKILL.md ", "claude/SKILL.md", ".hidden/SKILL.md"]
+)
+def test_the_path_of_a_skill_md_is_taken(path: str) -> None:
+    """R48: relative, and to the file itself."""
+    assert checked_skill_path(path) == path.strip()
+
+
+def test_the_path_is_skill_md_unless_something_else_is_said() -> None:
+    """R48: the default."""
+    assert wanted_skill(f"{GITHUB}/acme/tools", "pdf", None, GITHUB).skill_path == "SKILL.md"
+    wanted = wanted_skill(f"{GITHUB}/acme/tools/tree/main/a", "pdf", "b/SKILL.md", GITHUB)
+    assert wanted.skill_path == "b/SKILL.md"
+    assert wanted_skill(f"{GITHUB}/acme/tools", None, None, GITHUB).skill_name == "tools"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("../SKILL.md", "bad_path"),
+        ("a/../../SKILL.md", "bad_path"),
+        ("/SKILL.md", "bad_path"),
+        ("a\\SKILL.md", "bad_path"),
+        ("C:/SKILL.md", "bad_path"),
+        ("a//SKILL.md", "bad_path"),
+        ("./SKILL.md", "bad_path"),
+        ("a\nb/SKILL.md", "bad_path"),
+        ("a\u202eb/SKILL.md", "bad_path"),
+        ("a/" * 40 + "SKILL.md", "bad_path"),
+        ("x" * 600 + "/SKILL.md", "bad_path"),
+        ("README.md", "bad_skill_path"),
+        ("skills/pdf", "bad_skill_path"),
+        ("skills/pdf/skill.md", "bad_skill_path"),
+        ("MY-SKILL.md", "bad_skill_path"),
+        ("SKILL.md/x", "bad_skill_path"),
+    ],
+)
+def test_a_path_that_climbs_or_is_no_skill_md_is_refused(path: str, code: str) -> None:
+    """R48: traversal, absolute paths, backslashes, and other files."""
+    with pytest.raises(Invalid) as refused:
+        checked_skill_path(path)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize("folder", sorted(AGENT_FOLDERS))
+@pytest.mark.parametrize("form", ["{}/skills/x/SKILL.md", "{}/SKILL.md", "packages/app/{}/skills/x/SKILL.md"])
+def test_the_configuration_of_an_agent_is_not_a_skill_to_hand_out(folder: str, form: str) -> None:
+    """R48, I76: at the root or below, in any case."""
+    for spelling in (folder, folder.upper()):
+        with pytest.raises(Invalid, match="configuration"):
+            checked_skill_path(form.format(spelling))
+
+
+async def test_every_way_of_naming_an_agents_folder_is_refused(registry: Registry) -> None:
+    """I76: the path in the body and the path in the address go through the same check."""
+    base = f"{registry.web_url}/acme/tools"
+    for body in (
+        {"repoUrl": base, "skillPath": ".claude/skills/x/SKILL.md"},
+        {"repoUrl": f"{base}/tree/main/.claude/skills/x"},
+        {"repoUrl": f"{base}/blob/main/.claude/skills/x/SKILL.md"},
+    ):
+        answer = await registry.client.post("/api/v1/submissions", json=body | {"skillName": "own"})
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad_skill_path")
