@@ -3,6 +3,7 @@
 from asyncio import to_thread
 from typing import Annotated
 
+import structlog
 from litestar import get
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
@@ -15,6 +16,7 @@ from assay.web.api.present import repository_url
 from assay.web.given import Assay
 from assay.web.pages.markdown import render_markdown
 
+log = structlog.get_logger()
 PAGE = 30
 
 
@@ -68,7 +70,8 @@ async def _instructions(assay: Assay, detail: SkillDetail) -> str | None:
         return None
     try:
         content = await assay.blobs.read_file(detail.skill.content_digest, "SKILL.md")
-    except (NotFound, Unavailable):
+    except (NotFound, Unavailable) as problem:
+        log.warning("A page shows no instructions", skill=detail.skill.name, problem=problem.message)
         return None
     # In a thread, because a hostile text takes seconds, which other readers need not wait for.
     return await to_thread(render_markdown, read_front_matter(content).body)

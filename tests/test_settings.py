@@ -1,0 +1,95 @@
+"""Settings: exactly the names of the contract, one clear error for a bad value, secrets that stay secret."""
+
+import ast
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from assay.model.errors import Invalid
+from assay.settings import SECRET_FIELDS, Settings, variable, with_secrets
+from tests.conftest import SECRET
+
+CONTRACT = {
+    "ASSAY_DATA_DIR": Path("data"),
+    "ASSAY_DATABASE_URL": None,
+    "ASSAY_HOST": "127.0.0.1",
+    "ASSAY_PORT": 8000,
+    "ASSAY_PUBLIC_URL": None,
+    "ASSAY_INTERNAL_KEY": None,
+    "ASSAY_JWT_SECRET": None,
+    "ASSAY_WEBHOOK_SECRET": None,
+    "ASSAY_GITHUB_TOKENS": (),
+    "ASSAY_GITHUB_API_URL": "https://api.github.com",
+    "ASSAY_GITHUB_RAW_URL": "https://raw.githubusercontent.com",
+    "ASSAY_GITHUB_CODELOAD_URL": "https://codeload.github.com",
+    "ASSAY_GITHUB_WEB_URL": "https://github.com",
+    "ASSAY_WORKER_BATCH": 10,
+    "ASSAY_WORKER_CONCURRENCY": 20,
+    "ASSAY_FAST_APPROVE_THRESHOLD": 75,
+    "ASSAY_STUCK_SECONDS": 300,
+    "ASSAY_BLOBS_URL": None,
+    "ASSAY_LEASE_SECONDS": 30,
+    "ASSAY_RETRY_SECONDS": 30,
+}
+
+
+def test_names_and_defaults_are_the_contract() -> None:
+    """R34, R58, R109, R110, R114: batch 10, concurrency 20, threshold 75; a renamed variable breaks deployments."""
+    settings = Settings.from_mapping({})
+    shown = {variable(name): getattr(settings, name) for name in Settings.model_fields}
+    assert shown == CONTRACT
+
+
+@pytest.mark.parametrize(("name", "value"), [("worker_batch", "101"), ("worker_concurrency", "1"), ("port", "70000")])
+def test_caps_are_checked_at_the_start(name: str, value: str) -> None:
+    """R36: what would not work is refused before anything runs, by the variable's name."""
+    with pytest.raises(Invalid, match=variable(name)):
+        Settings.from_mapping({variable(name): value})
+
+
+def test_secrets_do_not_show_themselves() -> None:
+    """No secret in a repr, a log line or an error."""
+    settings = Settings.from_mapping(
+        {"ASSAY_JWT_SECRET": SECRET, "ASSAY_GITHUB_TOKENS": "ghp_first, ghp_second", "ASSAY_INTERNAL_KEY": SECRET}
+    )
+    assert [token.get_secret_value() for token in settings.github_tokens] == ["ghp_first", "ghp_second"]
+    for shown in (repr(settings), str(settings), settings.model_dump_json()):
+        assert SECRET not in shown
+        assert "ghp_" not in shown
+    with pytest.raises(Invalid) as refused:
+        Settings.from_mapping({"ASSAY_JWT_SECRET": "too-short-but-secret"})
+    assert "too-short-but-secret" not in str(refused.value)
+
+
+def test_generated_secrets_are_made_once_and_private(tmp_path: Path) -> None:
+    """On one machine secrets are generated into the data directory, and stay the same."""
+    settings = Settings.from_mapping({"ASSAY_DATA_DIR": str(tmp_path)})
+    first, second = with_secrets(settings), with_secrets(settings)
+    assert first == second
+    assert all(len(getattr(first, name).get_secret_value()) >= 32 for name in SECRET_FIELDS)
+    file = tmp_path / "secrets.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert set(json.loads(file.read_text())) == set(SECRET_FIELDS)
+
+
+def test_the_environment_wins_over_the_file() -> None:
+    """A TOML file has the same names in lower case; what it misspells is named."""
+    assert Settings.from_mapping({"ASSAY_PORT": "81"}, {"port": 80, "host": "::1"}).base_url == "http://[::1]:81"
+    with pytest.raises(Invalid, match="prot: there is no such setting"):
+        Settings.from_mapping({}, {"prot": 80})
+
+
+def test_only_settings_reads_the_environment() -> None:
+    """R3, R19, R39, I61: no other file of the product touches `os.environ` or `os.getenv`, whatever it is called."""
+    source = Path(__file__).parent.parent / "src" / "assay"
+    guilty = []
+    for file in source.rglob("*.py"):
+        if file.name == "settings.py" or "examples" in file.parts:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "name", None)
+            if name in ("environ", "getenv", "environb"):
+                guilty.append(str(file))
+    assert guilty == []
