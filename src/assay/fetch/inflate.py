@@ -32,7 +32,7 @@ class Inflated:
         return self._position
 
     def seek(self, position: int) -> None:
-        """Skip forwards; a size below zero would lead backwards, and round in circles."""
+        """Skip forwards; a size below zero would lead backwards, and round in circles (CVE-2025-8194)."""
         self._allow(position)
         if position < self._position:
             raise ValueError("an entry has a negative size")
@@ -41,7 +41,7 @@ class Inflated:
 
     def read(self, size: int) -> bytes:
         """A header, or what belongs to it."""
-        if not 0 <= size <= LARGEST_HEADER_BYTES:
+        if size > LARGEST_HEADER_BYTES:
             raise ValueError("a header is too large")
         self._last_header = self.content(size)
         if LONG_NUMBER.search(self._last_header):
@@ -50,6 +50,8 @@ class Inflated:
 
     def content(self, size: int) -> bytes:
         """Bytes of a file; fewer only if nothing more comes."""
+        if size < 0:
+            raise ValueError("an entry has a negative size")
         self._allow(self._position + size)
         data = self._gzip.read(size)
         self._position += len(data)

@@ -1,0 +1,107 @@
+"""The pages in a real browser, as people see them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+from playwright.async_api import Page, async_playwright
+
+from assay.web.app import create_app
+from tests.browser.chromium import find
+from tests.conftest import Registry
+from tests.skills import a_bad_skill, a_repository
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture
+async def url(registry: Registry) -> AsyncIterator[str]:
+    """The registry on a real port."""
+    config = uvicorn.Config(create_app(registry.app), port=0, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    await serving
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """An empty page that must not say anything on its console."""
+    complaints: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+        opened = await browser.new_page()
+        opened.on("console", lambda message: complaints.append(message.text))
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        yield opened
+        await browser.close()
+    assert complaints == []
+
+
+async def test_from_the_home_page_to_a_skill_and_its_findings(registry: Registry, url: str, page: Page) -> None:
+    """I59: home, search, skill, queue and submission open, hold together by links, and show the same numbers."""
+    registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
+    registry.github.add_repository("mallory/kit", files=a_bad_skill())
+    for name in ("pdf", "csv"):
+        await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md")
+    await registry.submit("mallory/kit", "steal")
+    await registry.work()
+
+    await page.goto(url)
+    assert "2" in await page.locator(".tile", has_text="skills listed").inner_text()
+    await page.get_by_label("Search skills").fill("acme/tools")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/skills?q=*")
+    assert await page.locator(".card").count() == 2
+    await page.locator(".card a", has_text="pdf").click()
+    await page.wait_for_url("**/skills/acme/tools/pdf")
+    assert "Greet the user politely." in await page.locator("main").inner_text()
+
+    await page.get_by_role("link", name="Queue").click()
+    await page.wait_for_url("**/queue")
+    assert await page.locator("tbody tr").count() == 3
+    await page.get_by_role("link", name="steal").click()
+    await page.wait_for_url("**/submissions/*")
+    said = await page.locator("main").inner_text()
+    assert "scripts/setup.sh" in said
+    assert "TIER1_FAILED" in said
+
+
+async def test_nothing_of_a_hostile_skill_runs_in_the_browser(registry: Registry, url: str, page: Page) -> None:
+    """Skill content is text: no script, no image, no form of it comes alive."""
+    body = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">[x](javascript:alert(1))"
+    text = f"---\nname: evil\ndescription: \"<script>document.title='owned'</script>\"\n---\n\n# evil\n\n{body}\n"
+    registry.github.add_repository("mallory/page", files={"SKILL.md": text})
+    accepted = await registry.submit("mallory/page", "<b>evil</b>".replace("/", ""))
+    await registry.work()
+    detail = await registry.read(accepted["id"])
+    name = detail["publishedSkillName"]
+    for path in (f"/submissions/{accepted['id']}", "/queue", "/", "/skills", *([f"/skills/{name}"] if name else [])):
+        await page.goto(f"{url}{path}")
+        assert "owned" not in await page.title()
+        assert await page.locator("main script, main img, main b:has-text('evil')").count() == 0
+        assert await page.locator("main a[href^='javascript']").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_pages_fit_their_window(registry: Registry, url: str, page: Page, width: int) -> None:
+    """Nothing is wider than the screen of a phone, whatever a skill is called."""
+    registry.github.add_repository("acme/tools", files=a_repository("pdf"))
+    await registry.submit("acme/tools", "a-very-long-name-" * 5, "skills/pdf/SKILL.md")
+    await registry.work()
+    await page.set_viewport_size({"width": width, "height": 800})
+    for path in ("/", "/skills", "/queue", f"/skills/acme/tools/{'a-very-long-name-' * 5}".rstrip("-")):
+        await page.goto(f"{url}{path}")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
