@@ -58,7 +58,7 @@ class Tools:
 
 async def process(job: Job, tools: Tools) -> Outcome:
     """Take a job's submission as far as it goes, and say what to do with the job."""
-    async with tools.store.begin() as db:
+    async with tools.store.at_once() as db:
         submission = await claim_submission(
             db, job.subject_id, job.cycle, worker=tools.worker, lease_seconds=tools.deadline_seconds
         )

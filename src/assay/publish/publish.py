@@ -1,6 +1,6 @@
 """Publish: listing, version, hallmark, scan, state, event and change record in one transaction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -40,9 +40,8 @@ class Approved:
 async def publish_skill(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
     """Make this content the live version of its listing. Doing it twice equals doing it once."""
     scan_id = await save_scan(db, 1, approved.source.manifest, approved.report, approved.verdict)
-    listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     listing = Listing(
-        id=listed[0] if listed else new_id(),
+        id=submission.skill_id or new_id(),
         name=approved.name,
         repository_id=submission.repository.id,
         skill_path=submission.skill_path,
@@ -50,14 +49,13 @@ async def publish_skill(db: AsyncConnection, submission: Submission, approved: A
         description=approved.description,
         certificate=approved.certificate,
     )
-    if listed is None:
-        live = await _first_version(db, submission, listing, approved, scan_id)
-    elif listed[1] == approved.name:
-        live = await _next_version(db, submission, listing, approved, scan_id)
-    else:
-        live = None
+    live = await _first_version(db, submission, listing, approved, scan_id)
     if live is None:
-        return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
+        listed = await lock_listing(db, submission.repository.id, submission.skill_path)
+        if listed is None or listed[1] != approved.name:
+            return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
+        listing = replace(listing, id=listed[0])
+        live = await _next_version(db, submission, listing, approved, scan_id)
     return await move(
         db,
         submission,
@@ -76,6 +74,7 @@ async def publish_skill(db: AsyncConnection, submission: Submission, approved: A
 async def _first_version(
     db: AsyncConnection, submission: Submission, listing: Listing, approved: Approved, scan_id: int
 ) -> SkillVersion | None:
+    """None if the folder or the name is listed already: only the insert itself can say so for sure."""
     version = _make_version(approved, [])
     new = NewVersion(listing.name, version, 1, scan_id, submission.id)
     return version if await list_first_version(db, listing, new) else None
