@@ -22,11 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay.app import App, open_app, open_tools, worker_options
+from assay.app import App, open_app, open_tools
 from assay.model.ids import new_id
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.submission import ACTIVE, Origin, State, Submission
-from assay.pipeline import Tools
+from assay.pipeline import Tools, process
+from assay.queue.job import Job
 from assay.queue.worker import WorkerOptions
 from assay.scan.scan import scan_source
 from assay.settings import Settings, variable, with_secrets
@@ -35,6 +36,9 @@ from assay.store.database import open_database
 from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from assay.submit.accept import Request, accept_submission
+
+# What a request to GitHub takes at best from a well-connected machine.
+LATENCY_MS = 50
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,11 @@ class Shape:
 
 
 @contextmanager
-def a_github(shape: Shape) -> Iterator[dict[str, Any]]:
+def a_github(shape: Shape, latency_ms: int = 0) -> Iterator[dict[str, Any]]:
     """The loopback GitHub in a process of its own."""
     command = [sys.executable, "-m", "assay.github.fake", "--port", "0"]
     command += ["--repositories", str(shape.repositories), "--skills-per-repository", str(shape.skills)]
+    command += ["--latency-ms", str(latency_ms)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -74,7 +79,7 @@ def a_github(shape: Shape) -> Iterator[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def a_registry(shape: Shape, folder: Path, urls: dict[str, str]) -> AsyncIterator[tuple[App, Tools]]:
+async def a_registry(folder: Path, urls: dict[str, str]) -> AsyncIterator[tuple[App, Tools]]:
     """A fresh registry on the embedded PostgreSQL."""
     settings = with_secrets(Settings.from_mapping({"ASSAY_DATA_DIR": str(folder), **urls}))
     server = Server(folder / "postgres")
@@ -101,13 +106,29 @@ async def bare_loop(tools: Tools, shape: Shape) -> float:
     return len(shape.requests) / (time.perf_counter() - started)
 
 
-async def through_the_queue(app: App, shape: Shape, options: WorkerOptions) -> float:
-    """Submit everything, then measure from the first to the last decision of one worker process."""
+async def one_at_a_time(app: App, tools: Tools, shape: Shape) -> float:
+    """The same pipeline with one submission in flight: the serial worker."""
+    accepted = await submit_all(app, shape)
+    started = time.perf_counter()
+    for submission in accepted:
+        await process(Job(submission.id, submission.cycle), tools)
+    return len(accepted) / (time.perf_counter() - started)
+
+
+async def submit_all(app: App, shape: Shape) -> list[Submission]:
+    """Hand in one of each."""
+    accepted = []
     for number in range(0, len(shape.requests), 100):
         async with app.store.begin() as db:
             for request in shape.requests[number : number + 100]:
-                await accept_submission(db, request)
-    with a_worker(app.settings, options):
+                accepted.append((await accept_submission(db, request)).submission)
+    return accepted
+
+
+async def through_the_queue(app: App, shape: Shape) -> float:
+    """Submit everything, then measure from the first to the last decision of one worker process."""
+    await submit_all(app, shape)
+    with a_worker(app.settings):
         await _until(app, lambda done: done > 0)
         started, before = time.perf_counter(), await _decided(app)
         await _until(app, lambda done: done >= len(shape.requests))
@@ -119,14 +140,13 @@ async def through_the_queue(app: App, shape: Shape, options: WorkerOptions) -> f
 
 
 @contextmanager
-def a_worker(settings: Settings, options: WorkerOptions) -> Iterator[None]:
+def a_worker(settings: Settings) -> Iterator[None]:
     """`assay worker` with these settings."""
     given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
     shown = {
         variable(name): value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
         for name, value in given.items()
     }
-    shown |= {"ASSAY_WORKER_BATCH": str(options.batch), "ASSAY_WORKER_CONCURRENCY": str(options.concurrency)}
     with subprocess.Popen(
         [sys.executable, "-m", "assay", "worker"],
         env={**os.environ, **shown},
@@ -148,7 +168,7 @@ async def _decided(app: App) -> int:
 async def _until(app: App, reached: Any) -> None:
     async with asyncio.timeout(600):
         while not reached(await _decided(app)):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
 
 def _pretend(request: Request) -> Submission:
@@ -172,25 +192,29 @@ def _calls(base_url: str) -> dict[str, int]:
 
 async def measure(submissions: int) -> dict[str, float]:
     """All figures, in one run."""
-    many = Shape("one skill a repository", submissions, 1)
-    one = Shape("one repository", 1, submissions)
-    few = Shape("one at a time", max(20, submissions // 10), 1)
-    serial = WorkerOptions(batch=1, concurrency=2)
     results: dict[str, float] = {}
-    for shape, key in ((many, "many repositories"), (one, "one repository")):
+    many, one = Shape("many repositories", submissions, 1), Shape("one repository", 1, submissions)
+    for shape in (many, one):
         with tempfile.TemporaryDirectory() as folder, a_github(shape) as github:
-            async with a_registry(shape, Path(folder), github["urls"]) as (app, tools):
+            async with a_registry(Path(folder), github["urls"]) as (app, tools):
                 bare = await bare_loop(tools, shape)
                 before = _calls(github["base_url"])["charged"]
-                queued = await through_the_queue(app, shape, worker_options(app.settings))
+                queued = await through_the_queue(app, shape)
                 calls = _calls(github["base_url"])["charged"] - before
-        results |= {f"{key}: bare a second": bare, f"{key}: end to end a second": queued}
-        results |= {f"{key}: of the bare loop": queued / bare, f"{key}: GitHub calls": calls}
-    with tempfile.TemporaryDirectory() as folder, a_github(few) as github:
-        async with a_registry(few, Path(folder), github["urls"]) as (app, _):
-            alone = await through_the_queue(app, few, serial)
-    results["two at a time a second"] = alone
-    results["times two at a time"] = results["many repositories: end to end a second"] / alone
+        results[f"{shape.name}: fetch + scan alone, a second"] = bare
+        results[f"{shape.name}: end to end, a second"] = queued
+        results[f"{shape.name}: end to end / fetch + scan alone"] = queued / bare
+        results[f"{shape.name}: GitHub API calls"] = calls
+    few = Shape("one at a time", max(20, submissions // 10), 1)
+    with tempfile.TemporaryDirectory() as folder, a_github(many, LATENCY_MS) as github:
+        async with a_registry(Path(folder), github["urls"]) as (app, _):
+            queued = await through_the_queue(app, many)
+    with tempfile.TemporaryDirectory() as folder, a_github(few, LATENCY_MS) as github:
+        async with a_registry(Path(folder), github["urls"]) as (app, tools):
+            serial = await one_at_a_time(app, tools, few)
+    results[f"GitHub answers in {LATENCY_MS} ms: end to end, a second"] = queued
+    results[f"GitHub answers in {LATENCY_MS} ms: one at a time, a second"] = serial
+    results[f"GitHub answers in {LATENCY_MS} ms: end to end / one at a time"] = queued / serial
     return results
 
 
@@ -199,7 +223,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=500)
     for name, value in asyncio.run(measure(parser.parse_args().submissions)).items():
-        print(f"{name:45} {value:10.2f}")
+        print(f"{name:60} {value:10.2f}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
+import structlog
 from pydantic import SecretStr
 
 from assay.app import App, open_app, open_tools, worker_options
@@ -27,6 +28,14 @@ from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from assay.web.app import create_app
 
+# Plain lines: the pretty tracebacks of structlog show every local variable, which takes seconds.
+structlog.configure(
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.processors.format_exc_info,
+        structlog.processors.KeyValueRenderer(),
+    ]
+)
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400")
 SECRET = "a-secret-for-tests-that-is-long-enough"
 PATIENCE_SECONDS = 120

@@ -24,9 +24,11 @@ from assay.judge.policy import Policy
 from assay.model.clock import Clock
 from assay.model.files import write_once
 from assay.pipeline import Tools
+from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import WorkerOptions
 from assay.scan.ruleset import load_ruleset
+from assay.scan.scan import ENGINE
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
@@ -68,18 +70,26 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
         urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
         tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
         github = GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
+        ruleset, deadline_seconds = load_ruleset(), settings.stuck_seconds * 0.9
+        ledger = Ledger(
+            app.store,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            lease_seconds=deadline_seconds,
+            engine=ENGINE,
+            ruleset=ruleset.version,
+        )
         yield Tools(
             store=app.store,
             blobs=app.blobs,
             fetcher=Fetcher(github, app.blobs, app.limits, clock),
-            ruleset=load_ruleset(),
+            ruleset=ruleset,
             policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
             key=key,
             clock=clock,
             budget=RetryBudget(seconds=settings.retry_seconds),
             identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
-            worker=f"{socket.gethostname()}:{os.getpid()}",
-            deadline_seconds=settings.stuck_seconds * 0.9,
+            ledger=ledger,
+            deadline_seconds=deadline_seconds,
         )
 
 

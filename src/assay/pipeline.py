@@ -18,22 +18,21 @@ from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
 from assay.model.finding import Report
 from assay.model.repository import Repository
 from assay.model.source import Source
-from assay.model.submission import Reason, State, Submission
+from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision
 from assay.publish.identity import record_identity
+from assay.publish.ledger import Ledger
 from assay.publish.postpone import give_up, retry_or_fail, snooze
-from assay.publish.publish import Approved, publish_skill
+from assay.publish.publish import Approved
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
 from assay.queue.job import Job
 from assay.queue.outcome import Again, Done, Outcome
 from assay.queue.retry import RetryBudget
 from assay.scan.front_matter import describe
 from assay.scan.ruleset import Ruleset
-from assay.scan.scan import ENGINE, scan_source
+from assay.scan.scan import scan_source
 from assay.store.database import Database
-from assay.store.scans import find_report
-from assay.store.skills import find_name
-from assay.store.transitions import LostLease, Step, claim_submission, move, renew
+from assay.store.transitions import LostLease, renew
 from assay.submit.validate import listing_name
 
 log = structlog.get_logger()
@@ -52,16 +51,13 @@ class Tools:
     clock: Clock
     budget: RetryBudget
     identities: SingleFlight[Repository]
-    worker: str
+    ledger: Ledger
     deadline_seconds: float
 
 
 async def process(job: Job, tools: Tools) -> Outcome:
     """Take a job's submission as far as it goes, and say what to do with the job."""
-    async with tools.store.at_once() as db:
-        submission = await claim_submission(
-            db, job.subject_id, job.cycle, worker=tools.worker, lease_seconds=tools.deadline_seconds
-        )
+    submission = await tools.ledger.claim(job)
     if submission is None:
         return Done()
     with running("submission", submission_id=submission.id):
@@ -73,7 +69,7 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
     async with tools.fetcher.fetch(submission) as fetched:
         source = fetched.source
         await _identify(submission, fetched.resolution, tools)
-        submission, known, listed = await _start_scan(submission, source, tools)
+        submission, known, listed = await tools.ledger.start_scan(submission, source)
         report = known or await _scan(source, tools)
         verdict = judge_report(report, tools.policy)
         if verdict.decision is not Decision.APPROVE:
@@ -83,9 +79,8 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
         certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
         description = describe(source.skill_md)
         await tools.blobs.save(source)
-        async with tools.store.begin() as db:
-            approved = Approved(name, source, description, report, verdict, certificate)
-            return await publish_skill(db, submission, approved)
+        approved = Approved(name, source, description, report, verdict, certificate)
+        return await tools.ledger.publish(submission, approved)
 
 
 async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:
@@ -103,17 +98,6 @@ async def _identify(submission: Submission, resolution: Resolution | None, tools
         raise Invalid(
             f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed"
         )
-
-
-async def _start_scan(
-    submission: Submission, source: Source, tools: Tools
-) -> tuple[Submission, Report | None, str | None]:
-    """Fetched: say so, and look whether these bytes were scanned and this skill was listed before."""
-    async with tools.store.begin() as db:
-        known = await find_report(db, source.digest, 1, ENGINE, tools.ruleset.version)
-        listed = await find_name(db, submission.skill_id) if submission.skill_id else None
-        step = Step(State.TIER1_SCANNING, "fetched", {"commit": source.commit})
-        return await move(db, submission, step, actor="worker"), known, listed
 
 
 async def _scan(source: Source, tools: Tools) -> Report:

@@ -208,8 +208,9 @@ def test_a_size_below_zero_is_refused(size: int) -> None:
     header = bytearray(a_header("SKILL.md"))
     header[124:136] = b"\xff" * 4 + struct.pack(">q", size)
     header[148:156] = b"%06o\0 " % sum(bytes(header[:148]) + b" " * 8 + bytes(header[156:]))
+    hostile = gzip.compress(bytes(header) + bytes(64 * MIB))
     tracemalloc.start()
-    problem = refusal(gzip.compress(bytes(header) + bytes(64 * MIB)))
+    problem = refusal(hostile)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert "negative size" in problem.message

@@ -60,4 +60,3 @@ async def test_several_may_migrate_at_once(empty_url: str) -> None:
     async with open_database(empty_url) as store:
         await asyncio.gather(*(migrate(store) for _ in range(10)))
     assert "CREATE TABLE public.submission " in schema_of(empty_url)
-

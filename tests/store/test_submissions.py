@@ -12,7 +12,7 @@ from assay.model.submission import TRANSITIONS, State, Submission
 from assay.store.counts import count_by_state, fold_counts, recount
 from assay.store.events import list_events
 from assay.store.submissions import get_submission
-from assay.store.transitions import LostLease, Step, claim_submission, move, renew
+from assay.store.transitions import LostLease, Step, claim_submissions, move, renew
 from tests.conftest import Registry
 
 REASON = {"reason_code": "test", "reason_message": "Because."}
@@ -27,9 +27,8 @@ async def a_submission(registry: Registry, name: str = "greet") -> Submission:
 
 async def claim(db: AsyncConnection, submission: Submission, worker: str = "one") -> Submission:
     """Take its lease."""
-    claimed = await claim_submission(db, submission.id, submission.cycle, worker=worker, lease_seconds=60)
-    assert claimed is not None
-    return claimed
+    wanted = [(submission.id, submission.cycle)]
+    return (await claim_submissions(db, wanted, worker=worker, lease_seconds=60))[submission.id]
 
 
 async def test_every_arrow_that_is_not_in_the_table_is_refused(registry: Registry) -> None:
@@ -95,8 +94,8 @@ async def test_a_job_of_an_earlier_cycle_finds_nothing_to_do(registry: Registry)
     """A job that the queue kept too long does not disturb the work on a later submission of the same skill."""
     submission = await a_submission(registry)
     async with registry.app.store.begin() as db:
-        assert await claim_submission(db, submission.id, 2, worker="one", lease_seconds=60) is None
-        assert await claim_submission(db, uuid4(), 1, worker="one", lease_seconds=60) is None
+        wanted = [(submission.id, 2), (uuid4(), 1)]
+        assert await claim_submissions(db, wanted, worker="one", lease_seconds=60) == {}
 
 
 async def test_counts_are_those_of_the_table_at_every_moment(registry: Registry) -> None:

@@ -62,7 +62,7 @@ async def test_a_skill_that_is_not_there(registry: Registry, name: str) -> None:
 
 
 async def test_a_repository_is_found_by_every_way_to_write_it(registry: Registry) -> None:
-    """R4, R22, R23, R24: owner, name, any part of them, `owner/repo`, and the URL in all its forms."""
+    """R4, R22: owner, name, any part of them, `owner/repo`, and the URL in all its forms."""
     await publish(registry, "Acme/Power-Tools", {"alpha": "First letters.", "beta": "Second letters."})
     await publish(registry, "other/things", {"gamma": "Third letters."})
     both = ["acme/power-tools/alpha", "acme/power-tools/beta"]

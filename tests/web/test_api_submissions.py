@@ -135,7 +135,7 @@ def refused(answer: httpx.Response, status: int, named: str) -> None:
 
 
 async def test_submitting_twice_is_submitting_once(registry: Registry) -> None:
-    """R7: the first is created, the second is the same one, and both are one row."""
+    """The first is created, the second is the same one, and both are one row."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     body = {"repoUrl": f"{registry.web_url}/acme/tools", "skillName": "pdf", "skillPath": "skills/pdf/SKILL.md"}
     first = await registry.client.post(LIST, json=body)
@@ -176,7 +176,7 @@ async def test_a_submission_that_is_not_there(registry: Registry, path: str, sta
 
 
 async def test_the_numbers_are_the_same_wherever_they_are_read(registry: Registry) -> None:
-    """R11, R14: the list of each state and category has as many rows as its total, and as the statistics say."""
+    """R11: the list of each state and category has as many rows as its total, and as the statistics say."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -226,7 +226,7 @@ async def commit_one(database_url: str) -> None:
 
 
 async def test_pages_are_exactly_the_rows_whatever_arrives_meanwhile(registry: Registry, database_url: str) -> None:
-    """R105, R14: each row once and none left out, also if all have one timestamp and others are inserted."""
+    """R105: each row once and none left out, also if all have one timestamp and others are inserted."""
     there = await submit_many(registry, *(f"skill-{number}" for number in range(11)))
     connection = await asyncpg.connect(database_url)
     await connection.execute("UPDATE submission SET created_at = now()")
@@ -244,7 +244,7 @@ async def test_pages_are_exactly_the_rows_whatever_arrives_meanwhile(registry: R
 
 
 async def test_pages_of_a_filter_hold_only_what_matches(registry: Registry) -> None:
-    """R14, I29: the filter holds on every page, and the newest come first."""
+    """I29: the filter holds on every page, and the newest come first."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     await registry.work()
@@ -256,7 +256,7 @@ async def test_pages_of_a_filter_hold_only_what_matches(registry: Registry) -> N
 
 
 async def test_the_limit_is_50_unless_given_and_500_at_most(registry: Registry) -> None:
-    """R14: the defaults that clients rely on."""
+    """The defaults that clients rely on."""
     await submit_many(registry, *(f"skill-{number}" for number in range(51)))
     assert len((await registry.client.get(LIST)).json()["submissions"]) == 50
     assert len((await registry.client.get(LIST, params={"limit": 500})).json()["submissions"]) == 51

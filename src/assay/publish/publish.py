@@ -1,6 +1,8 @@
 """Publish: listing, version, hallmark, scan, state, event and change record in one transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,17 +14,19 @@ from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Verdict
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
-from assay.store.scans import save_scan
+from assay.store.scans import Examined, save_scans
 from assay.store.skills import (
     Listing,
     NewVersion,
-    list_first_version,
+    list_first_versions,
     list_next_version,
     list_versions,
     lock_listing,
     make_live,
 )
-from assay.store.transitions import Step, move
+from assay.store.transitions import LostLease, Move, Step, move_all, move_one
+
+NO_REASON = dict.fromkeys(("reason_code", "reason_message", "next_step"))
 
 
 @dataclass(frozen=True)
@@ -36,48 +40,41 @@ class Approved:
     verdict: Verdict
     certificate: Certificate
 
-
-async def publish_skill(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
-    """Make this content the live version of its listing. Doing it twice equals doing it once."""
-    scan_id = await save_scan(db, 1, approved.source.manifest, approved.report, approved.verdict)
-    listing = Listing(
-        id=submission.skill_id or new_id(),
-        name=approved.name,
-        repository_id=submission.repository.id,
-        skill_path=submission.skill_path,
-        author=approved.description.author or submission.repository.name.owner,
-        description=approved.description,
-        certificate=approved.certificate,
-    )
-    live = await _first_version(db, submission, listing, approved, scan_id)
-    if live is None:
-        listed = await lock_listing(db, submission.repository.id, submission.skill_path)
-        if listed is None or listed[1] != approved.name:
-            return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
-        listing = replace(listing, id=listed[0])
-        live = await _next_version(db, submission, listing, approved, scan_id)
-    return await move(
-        db,
-        submission,
-        Step(State.AUTO_APPROVED, "approved", {"score": approved.verdict.score, "path": approved.verdict.path}),
-        Step(State.PUBLISHED, "published", {"version": live.version, "digest": live.content_digest}),
-        actor="worker",
-        skill_id=listing.id,
-        content_digest=live.content_digest,
-        score=approved.verdict.score,
-        reason_code=None,
-        reason_message=None,
-        next_step=None,
-    )
+    @property
+    def examined(self) -> Examined:
+        """What the scan is kept from."""
+        return Examined(self.source.manifest, self.report, self.verdict)
 
 
-async def _first_version(
-    db: AsyncConnection, submission: Submission, listing: Listing, approved: Approved, scan_id: int
-) -> SkillVersion | None:
-    """None if the folder or the name is listed already: only the insert itself can say so for sure."""
-    version = _make_version(approved, [])
-    new = NewVersion(listing.name, version, 1, scan_id, submission.id)
-    return version if await list_first_version(db, listing, new) else None
+async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
+    """Publish first versions, all of them in four statements.
+
+    None stands for what cannot be one, because its name or folder is listed already: see `publish_again`.
+    """
+    scans = await save_scans(db, 1, [approved.examined for _, approved in wanted])
+    news = [_first_version(submission, approved, scans[approved.source.digest]) for submission, approved in wanted]
+    listed = await list_first_versions(db, news)
+    moves = {
+        new.listing.id: _published(submission, approved, new.listing.id, new.version)
+        for (submission, approved), new in zip(wanted, news, strict=True)
+        if new.listing.id in listed
+    }
+    moved = await move_all(db, list(moves.values()))
+    if len(moved) != len(moves):
+        # Rolls the batch back; alone, only the one that lost its lease will fail.
+        raise LostLease("A submission was taken over while it was being published.")
+    return [moved.get(submission.id) for submission, _ in wanted]
+
+
+async def publish_again(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
+    """Make this content the live version of a listing that exists, or refuse if the name or folder is another's."""
+    scans = await save_scans(db, 1, [approved.examined])
+    listed = await lock_listing(db, submission.repository.id, submission.skill_path)
+    if listed is None or listed[1] != approved.name:
+        return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
+    listing = replace(_listing(submission, approved), id=listed[0])
+    live = await _next_version(db, submission, listing, approved, scans[approved.source.digest])
+    return await move_one(db, _published(submission, approved, listing.id, live))
 
 
 async def _next_version(
@@ -90,9 +87,34 @@ async def _next_version(
         await make_live(db, listing, known.id)
         return known
     version = _make_version(approved, [each.version for each in versions])
-    new = NewVersion(listing.name, version, len(versions) + 1, scan_id, submission.id)
-    await list_next_version(db, listing, new)
+    await list_next_version(db, NewVersion(listing, version, len(versions) + 1, scan_id, submission.id))
     return version
+
+
+def _first_version(submission: Submission, approved: Approved, scan_id: int) -> NewVersion:
+    return NewVersion(_listing(submission, approved), _make_version(approved, []), 1, scan_id, submission.id)
+
+
+def _listing(submission: Submission, approved: Approved) -> Listing:
+    return Listing(
+        id=submission.skill_id or new_id(),
+        name=approved.name,
+        repository_id=submission.repository.id,
+        skill_path=submission.skill_path,
+        author=approved.description.author or submission.repository.name.owner,
+        description=approved.description,
+        certificate=approved.certificate,
+    )
+
+
+def _published(submission: Submission, approved: Approved, skill_id: UUID, live: SkillVersion) -> Move:
+    verdict = approved.verdict
+    steps = (
+        Step(State.AUTO_APPROVED, "approved", {"score": verdict.score, "path": verdict.path}),
+        Step(State.PUBLISHED, "published", {"version": live.version, "digest": live.content_digest}),
+    )
+    result = {"skill_id": skill_id, "content_digest": live.content_digest, "score": verdict.score}
+    return Move(submission, steps, "worker", result | NO_REASON)
 
 
 def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:

@@ -7,7 +7,7 @@ from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Decision, Verdict
-from assay.store.scans import save_scan
+from assay.store.scans import Examined, save_scans
 from assay.store.transitions import Step, move
 
 NEXT_STEPS = {
@@ -31,7 +31,7 @@ async def refuse_skill(
 ) -> Submission:
     """The verdict is no, or not without a person: the findings are kept and the reason is shown."""
     assert verdict.reason is not None
-    await save_scan(db, 1, source.manifest, report, verdict)
+    await save_scans(db, 1, [Examined(source.manifest, report, verdict)])
     to = State.NEEDS_REVIEW if verdict.decision is Decision.REVIEW else State.TIER1_FAILED
     step = Step(to, "judged", {"score": verdict.score, "reason": verdict.reason.code})
     return await move(

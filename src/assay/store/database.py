@@ -36,14 +36,6 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def at_once(self) -> AsyncIterator[AsyncConnection]:
-        """Each statement is a transaction of its own: one round trip instead of three."""
-        with _typed_outage():
-            async with self.engine.connect() as connection:
-                await connection.execution_options(isolation_level="AUTOCOMMIT")
-                yield connection
-
-    @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """A read-only transaction in which every statement sees the same moment."""
         with _typed_outage():

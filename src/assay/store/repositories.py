@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,6 +18,19 @@ COLUMNS = (
     repository.c.name,
     repository.c.host_id,
     repository.c.commit,
+)
+
+# The usual case in one statement: the name is the one we know, and no other row has this id.
+CONFIRM = text(
+    f"""
+    UPDATE repository SET
+        owner = :owner, name = :name, host_id = :host_id, default_branch = :default_branch, stars = :stars,
+        commit = :commit, resolved_at = :resolved_at
+    WHERE id = :id AND merged_into_id IS NULL AND NOT EXISTS (
+        SELECT FROM repository AS other WHERE other.host = :host AND other.host_id = :host_id AND other.id <> :id
+    )
+    RETURNING {", ".join(column.name for column in COLUMNS)}
+    """
 )
 
 
@@ -70,6 +83,12 @@ async def record_resolution(
     resolved_at: datetime,
 ) -> Repository:
     """Write down what the host says. Returns the canonical row, which is another one if this is a second name."""
+    facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
+    if known.name.key == name.key:
+        values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
+        row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
+        if row is not None:
+            return repository_of(row)
     canonical = await _by_host_id(db, name.host, host_id) or known
     if canonical.id != known.id:
         merged = update(repository).where(repository.c.id == known.id).values(merged_into_id=canonical.id)
@@ -79,7 +98,6 @@ async def record_resolution(
             await _add_alias(db, former, canonical)
     taken = await find_repository(db, name)
     renamed = {"owner": name.owner, "name": name.name} if taken is None or taken.id == canonical.id else {}
-    facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
     statement = (
         update(repository)
         .where(repository.c.id == canonical.id)

@@ -1,7 +1,7 @@
 """Scans and their findings, keyed by what was looked at and what looked at it."""
 
-import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import select, text
@@ -11,6 +11,7 @@ from assay.model.finding import Finding, Report, Severity
 from assay.model.scan import Scan
 from assay.model.source import Manifest
 from assay.model.verdict import Decision, Outcome, Verdict
+from assay.store.records import json_text, recordset
 from assay.store.tables import finding, scan
 
 FINDING_COLUMNS = (
@@ -25,70 +26,80 @@ FINDING_COLUMNS = (
     finding.c.remediation,
 )
 
-
-FINDING_NAMES = tuple(column.name for column in FINDING_COLUMNS)
-FINDING_TYPES = ", ".join(f"{column.name} {column.type.compile()}" for column in FINDING_COLUMNS)
+FINDING_NAMES = ", ".join(column.name for column in FINDING_COLUMNS)
+KEY = "scan.tier = :tier AND scan.engine = :engine AND scan.ruleset = :ruleset"
 FIND = text(
     f"""
-    SELECT scan.has_code, scan.duration_ms, {", ".join(f"finding.{name}" for name in FINDING_NAMES)}
+    SELECT scan.content_digest, scan.has_code, scan.duration_ms,
+        {", ".join(f"finding.{column.name}" for column in FINDING_COLUMNS)}
     FROM scan LEFT JOIN finding ON finding.scan_id = scan.id
-    WHERE content_digest = :digest AND tier = :tier AND engine = :engine AND ruleset = :ruleset AND outcome <> 'ERROR'
+    WHERE scan.content_digest = ANY(CAST(:digests AS text[])) AND {KEY} AND scan.outcome <> 'ERROR'
     ORDER BY finding.id
     """
 )
+NUMBERS = text(f"SELECT id, content_digest FROM scan WHERE content_digest = ANY(CAST(:digests AS text[])) AND {KEY}")
 SAVE = text(
     f"""
-    WITH kept_content AS (
+    WITH given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
+            digest text, files jsonb, file_count int, size_bytes bigint, has_code boolean, outcome text,
+            decision text, path text, score int, duration_ms float, findings jsonb
+        )
+    ), kept_content AS (
         INSERT INTO content (digest, files, file_count, size_bytes)
-        VALUES (:digest, CAST(:files AS jsonb), :file_count, :size_bytes)
+        SELECT digest, files, file_count, size_bytes FROM given
         ON CONFLICT DO NOTHING
     ), kept AS (
         INSERT INTO scan
             (content_digest, tier, engine, ruleset, has_code, outcome, decision, path, score, duration_ms)
-        VALUES (:digest, :tier, :engine, :ruleset, :has_code, :outcome, :decision, :path, :score, :duration_ms)
+        SELECT digest, :tier, :engine, :ruleset, has_code, outcome, decision, path, score, duration_ms FROM given
         ON CONFLICT DO NOTHING
-        RETURNING id
+        RETURNING id, content_digest
     ), found AS (
-        INSERT INTO finding (scan_id, {", ".join(FINDING_NAMES)})
-        SELECT kept.id, {", ".join(FINDING_NAMES)}
-        FROM kept, jsonb_to_recordset(CAST(:findings AS jsonb)) AS given ({FINDING_TYPES})
+        INSERT INTO finding (scan_id, {FINDING_NAMES})
+        SELECT kept.id, {FINDING_NAMES}
+        FROM kept JOIN given ON given.digest = kept.content_digest,
+            jsonb_to_recordset(given.findings) AS seen ({recordset(FINDING_COLUMNS)})
     )
-    SELECT id FROM kept
-    UNION ALL
-    SELECT id FROM scan WHERE content_digest = :digest AND tier = :tier AND engine = :engine AND ruleset = :ruleset
+    SELECT id, content_digest FROM kept
     """
 )
 
 
-async def save_scan(db: AsyncConnection, tier: int, manifest: Manifest, report: Report, verdict: Verdict) -> int:
-    """Keep what was looked at and what was found; idempotent on content, tier, engine and ruleset."""
-    values = {
-        "digest": report.digest,
-        "files": json.dumps([[entry.path, entry.size, entry.sha256] for entry in manifest.files]),
-        "file_count": len(manifest.files),
-        "size_bytes": manifest.size_bytes,
-        "tier": tier,
-        "engine": report.engine,
-        "ruleset": report.ruleset,
-        "has_code": report.has_code,
-        "outcome": verdict.outcome.value,
-        "decision": verdict.decision.value,
-        "path": verdict.path,
-        "score": verdict.score,
-        "duration_ms": report.duration_ms,
-        "findings": json.dumps([asdict(each) for each in report.findings]),
-    }
-    return int((await db.execute(SAVE, values)).scalars().one())
+@dataclass(frozen=True)
+class Examined:
+    """What was looked at, what was found, and what it means."""
+
+    manifest: Manifest
+    report: Report
+    verdict: Verdict
 
 
-async def find_report(db: AsyncConnection, digest: str, tier: int, engine: str, ruleset: str) -> Report | None:
-    """What this engine with these rules has said about these bytes before, if it has."""
-    key = {"digest": digest, "tier": tier, "engine": engine, "ruleset": ruleset}
-    rows = (await db.execute(FIND, key)).all()
-    if not rows:
-        return None
-    findings = [_finding(*row[2:]) for row in rows if row[2] is not None]
-    return Report(engine, ruleset, digest, tuple(findings), rows[0].has_code, rows[0].duration_ms)
+async def save_scans(db: AsyncConnection, tier: int, examined: Sequence[Examined]) -> dict[str, int]:
+    """The scan's number of each digest; idempotent on content, tier, engine and ruleset, which all share."""
+    by_digest = {each.report.digest: each for each in examined}
+    report = examined[0].report
+    key = {"tier": tier, "engine": report.engine, "ruleset": report.ruleset}
+    rows = json_text([_saved(each) for each in by_digest.values()])
+    numbers = {digest: number for number, digest in await db.execute(SAVE, key | {"rows": rows})}
+    missing = sorted(by_digest.keys() - numbers.keys())
+    if missing:
+        known = await db.execute(NUMBERS, key | {"digests": missing})
+        numbers |= {digest: number for number, digest in known}
+    return numbers
+
+
+async def find_reports(
+    db: AsyncConnection, digests: Sequence[str], tier: int, engine: str, ruleset: str
+) -> dict[str, Report]:
+    """What this engine with these rules has said about these bytes before, where it has."""
+    key = {"digests": list(digests), "tier": tier, "engine": engine, "ruleset": ruleset}
+    reports: dict[str, Report] = {}
+    for digest, has_code, duration_ms, *columns in await db.execute(FIND, key):
+        known = reports.get(digest) or Report(engine, ruleset, digest, (), has_code, duration_ms)
+        seen = (_finding(*columns),) if columns[0] is not None else ()
+        reports[digest] = replace(known, findings=known.findings + seen)
+    return reports
 
 
 async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
@@ -120,3 +131,20 @@ async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
 
 def _finding(rule_id: str, family: str, severity: str, *rest: Any) -> Finding:
     return Finding(rule_id, family, Severity(severity), *rest)
+
+
+def _saved(examined: Examined) -> dict[str, object]:
+    manifest, report, verdict = examined.manifest, examined.report, examined.verdict
+    return {
+        "digest": report.digest,
+        "files": [[entry.path, entry.size, entry.sha256] for entry in manifest.files],
+        "file_count": len(manifest.files),
+        "size_bytes": manifest.size_bytes,
+        "has_code": report.has_code,
+        "outcome": verdict.outcome,
+        "decision": verdict.decision,
+        "path": verdict.path,
+        "score": verdict.score,
+        "duration_ms": report.duration_ms,
+        "findings": report.findings,
+    }

@@ -1,6 +1,6 @@
 """Listings and their versions."""
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.errors import NotFound
 from assay.model.repository import Host, RepositoryName
 from assay.model.skill import Certificate, Description, Method, Skill, SkillVersion, Tier, TrustTier
+from assay.store.records import json_text, recordset
 from assay.store.tables import repository, skill, skill_version
 
 COLUMNS = (
@@ -67,27 +68,81 @@ class Listing:
 class NewVersion:
     """A version that did not exist before."""
 
-    name: str
+    listing: Listing
     version: SkillVersion
     ordinal: int
     scan_id: int
     submission_id: UUID
 
 
-FIXED = frozenset({"id", "name", "repository_id", "skill_path"})
-VERSION = """
-    , versioned AS (
+DESCRIBED = (
+    skill.c.display_name,
+    skill.c.description,
+    skill.c.author,
+    skill.c.license,
+    skill.c.tier,
+    skill.c.method,
+    skill.c.score,
+    skill.c.trust_score,
+    skill.c.trust_tier,
+    skill.c.certified_at,
+    skill.c.current_version_id,
+)
+LISTED = (skill.c.id, skill.c.name, skill.c.repository_id, skill.c.skill_path, *DESCRIBED)
+LISTED_NAMES = ", ".join(column.name for column in LISTED)
+GIVEN = f"""
+    WITH given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
+            {recordset(LISTED)}, version text, ordinal int, content_digest text, commit text, scan_id bigint,
+            hallmark jsonb, published_at timestamptz, submission_id uuid, data jsonb
+        )
+    ), listed AS (
+    """
+VERSIONED = """
+    ), versioned AS (
         INSERT INTO skill_version
             (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, published_at)
-        SELECT :version_id, listed.id, :version, :ordinal, :content_digest, :commit, :scan_id, :version_tier,
-            :version_score, CAST(:hallmark AS jsonb), :published_at
-        FROM listed
+        SELECT current_version_id, id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark,
+            published_at
+        FROM given WHERE id IN (SELECT id FROM listed)
     ), recorded AS (
         INSERT INTO change (kind, skill_id, submission_id, data)
-        SELECT 'publish', listed.id, :submission_id, CAST(:data AS jsonb) FROM listed
+        SELECT 'publish', id, submission_id, data FROM given WHERE id IN (SELECT id FROM listed)
     )
-    SELECT count(*) FROM listed
+    SELECT id FROM listed
     """
+LIST = text(
+    GIVEN
+    + f"""
+        INSERT INTO skill ({LISTED_NAMES})
+        SELECT {LISTED_NAMES} FROM given
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    """
+    + VERSIONED
+)
+RENEW = text(
+    GIVEN
+    + f"""
+        UPDATE skill SET updated_at = now(), {", ".join(f"{column.name} = given.{column.name}" for column in DESCRIBED)}
+        FROM given WHERE skill.id = given.id
+        RETURNING skill.id
+    """
+    + VERSIONED
+)
+
+
+async def list_first_versions(db: AsyncConnection, news: Sequence[NewVersion]) -> set[UUID]:
+    """Listings, first versions and change records in one statement.
+
+    Returns the ids that are listed now; those left out want a name or a folder that is listed already.
+    """
+    return set((await db.execute(LIST, {"rows": json_text(list(map(_row, news)))})).scalars())
+
+
+async def list_next_version(db: AsyncConnection, new: NewVersion) -> None:
+    """Append a version and make it the live one, with its change record."""
+    await db.execute(RENEW, {"rows": json_text([_row(new)])})
 
 
 async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> tuple[UUID, str] | None:
@@ -101,52 +156,10 @@ async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str)
     return (row.id, row.name) if row else None
 
 
-LIST = text(
-    """
-    WITH listed AS (
-        INSERT INTO skill (
-            id, name, repository_id, skill_path, display_name, description, author, license,
-            tier, method, score, trust_score, trust_tier, certified_at, current_version_id
-        ) VALUES (
-            :id, :name, :repository_id, :skill_path, :display_name, :description, :author, :license,
-            :tier, :method, :score, :trust_score, :trust_tier, :certified_at, :version_id
-        )
-        ON CONFLICT DO NOTHING
-        RETURNING id
-    )
-    """
-    + VERSION
-)
-UPDATE = text(
-    """
-    WITH listed AS (
-        UPDATE skill SET
-            display_name = :display_name, description = :description, author = :author, license = :license,
-            tier = :tier, method = :method, score = :score, trust_score = :trust_score, trust_tier = :trust_tier,
-            certified_at = :certified_at, current_version_id = :version_id, updated_at = now()
-        WHERE id = :id
-        RETURNING id
-    )
-    """
-    + VERSION
-)
-
-
-async def list_first_version(db: AsyncConnection, listing: Listing, new: NewVersion) -> bool:
-    """Listing, first version and change record in one statement; False if the name or the folder is taken."""
-    return bool((await db.execute(LIST, _described(listing) | _versioned(new))).scalar_one())
-
-
-async def list_next_version(db: AsyncConnection, listing: Listing, new: NewVersion) -> None:
-    """Append a version and make it the live one, with its change record."""
-    await db.execute(UPDATE, _described(listing) | _versioned(new))
-
-
 async def make_live(db: AsyncConnection, listing: Listing, version_id: UUID) -> None:
     """Make a version that exists the live one and describe the listing by it."""
-    columns = {name: value for name, value in _described(listing).items() if name not in FIXED}
-    statement = update(skill).where(skill.c.id == listing.id)
-    await db.execute(statement.values(current_version_id=version_id, updated_at=func.now(), **columns))
+    columns = _described(listing, version_id)
+    await db.execute(update(skill).where(skill.c.id == listing.id).values(updated_at=func.now(), **columns))
 
 
 async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersion]:
@@ -170,7 +183,13 @@ async def get_skill(db: AsyncConnection, name: str) -> Skill:
 
 async def find_name(db: AsyncConnection, skill_id: UUID) -> str | None:
     """The name of a listing."""
-    return (await db.execute(select(skill.c.name).where(skill.c.id == skill_id))).scalar_one_or_none()
+    return (await find_names(db, [skill_id])).get(skill_id)
+
+
+async def find_names(db: AsyncConnection, skill_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The names of listings."""
+    rows = await db.execute(select(skill.c.id, skill.c.name).where(skill.c.id.in_(skill_ids)))
+    return {row.id: row.name for row in rows}
 
 
 async def list_skills(db: AsyncConnection, *, before: tuple[datetime, UUID] | None, limit: int) -> list[Skill]:
@@ -221,13 +240,10 @@ def skill_of(row: Row[Any]) -> Skill:
     )
 
 
-def _described(listing: Listing) -> dict[str, Any]:
+def _described(listing: Listing, version_id: UUID) -> dict[str, Any]:
+    """The values of DESCRIBED."""
     certificate = listing.certificate
     return {
-        "id": listing.id,
-        "name": listing.name,
-        "repository_id": listing.repository_id,
-        "skill_path": listing.skill_path,
         "display_name": listing.description.name or listing.name.rpartition("/")[2],
         "description": listing.description.description,
         "author": listing.author,
@@ -238,22 +254,24 @@ def _described(listing: Listing) -> dict[str, Any]:
         "trust_score": certificate.trust_score,
         "trust_tier": certificate.trust_tier.value,
         "certified_at": certificate.certified_at,
+        "current_version_id": version_id,
     }
 
 
-def _versioned(new: NewVersion) -> dict[str, Any]:
-    version = new.version
-    return {
-        "version_id": version.id,
+def _row(new: NewVersion) -> dict[str, Any]:
+    listing, version = new.listing, new.version
+    return _described(listing, version.id) | {
+        "id": listing.id,
+        "name": listing.name,
+        "repository_id": listing.repository_id,
+        "skill_path": listing.skill_path,
         "version": version.version,
         "ordinal": new.ordinal,
         "content_digest": version.content_digest,
         "commit": version.commit,
         "scan_id": new.scan_id,
-        "version_tier": version.tier.value,
-        "version_score": version.score,
-        "hallmark": json.dumps(dict(version.hallmark)),
+        "hallmark": version.hallmark,
         "published_at": version.published_at,
         "submission_id": new.submission_id,
-        "data": json.dumps({"name": new.name, "version": version.version, "digest": version.content_digest}),
+        "data": {"name": listing.name, "version": version.version, "digest": version.content_digest},
     }

@@ -1,13 +1,15 @@
 """Every change of a submission: insert, claim, move. Each change of state leaves its event and change record.
 
-The statements are written out, because this is the hot path: each is one round trip, whatever it has to do.
+All of it is set-based: many submissions cost one statement, and one submission is a set of one. The statements are
+written out, because this is the hot path.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from secrets import token_hex
+from types import MappingProxyType
 from uuid import UUID
 
 from sqlalchemy import TextClause, text
@@ -15,24 +17,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Conflict
 from assay.model.submission import ACTIVE, TRANSITIONS, Origin, State, Submission
+from assay.store.records import json_text, recordset
 from assay.store.repositories import COLUMNS as REPOSITORY_COLUMNS
 from assay.store.submissions import COLUMNS, get_submission, submission_of
+from assay.store.tables import submission
 
 ROW = ", ".join(
     [*(f"moved.{column.name}" for column in COLUMNS), *(f"repository.{column.name}" for column in REPOSITORY_COLUMNS)]
 )
 HISTORY = f"""
 ), arrow AS (
-    SELECT * FROM unnest(
-        CAST(:from_states AS text[]), CAST(:to_states AS text[]), CAST(:triggers AS text[]), CAST(:metadata AS jsonb[])
-    ) WITH ORDINALITY AS arrow (from_state, to_state, trigger, metadata, position)
+    SELECT * FROM jsonb_to_recordset(CAST(:arrows AS jsonb)) AS arrow (
+        id uuid, position int, from_state text, to_state text, trigger text, actor text, metadata jsonb
+    )
 ), event AS (
     INSERT INTO submission_event (submission_id, from_state, to_state, trigger, actor, metadata)
-    SELECT moved.id, from_state, to_state, trigger, :actor, metadata FROM moved, arrow ORDER BY position
+    SELECT id, from_state, to_state, trigger, actor, arrow.metadata
+    FROM arrow WHERE id IN (SELECT id FROM moved) ORDER BY position
 ), recorded AS (
     INSERT INTO change (kind, submission_id, data)
-    SELECT 'submission', moved.id, jsonb_build_object('from', from_state, 'to', to_state)
-    FROM moved, arrow ORDER BY position
+    SELECT 'submission', id, jsonb_build_object('from', from_state, 'to', to_state)
+    FROM arrow WHERE id IN (SELECT id FROM moved) ORDER BY position
 )
 SELECT {ROW} FROM moved JOIN repository ON repository.id = moved.repository_id
 """
@@ -41,8 +46,11 @@ INSERT = text(
     WITH moved AS (
         INSERT INTO submission
             (id, repository_id, skill_name, skill_path, state, origin, submitter, upload_digest, priority)
-        VALUES
-            (:id, :repository_id, :skill_name, :skill_path, 'RECEIVED', :origin, :submitter, :upload_digest, :priority)
+        SELECT id, repository_id, skill_name, skill_path, 'RECEIVED', origin, submitter, upload_digest, priority
+        FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS fresh (
+            id uuid, repository_id bigint, skill_name text, skill_path text, origin text, submitter text,
+            upload_digest text, priority int
+        )
         ON CONFLICT DO NOTHING
         RETURNING *
     """
@@ -54,10 +62,12 @@ CLAIM = text(
         UPDATE submission SET
             version = version + 1,
             claims = claims + 1,
-            lease_owner = :lease,
+            lease_owner = wanted.lease,
             lease_expires_at = now() + make_interval(secs => CAST(:lease_seconds AS float))
-        WHERE id = :id AND cycle = :cycle AND state IN ({", ".join(f"'{state}'" for state in sorted(ACTIVE))})
-        RETURNING *
+        FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS wanted (id uuid, cycle int, lease text)
+        WHERE submission.id = wanted.id AND submission.cycle = wanted.cycle
+            AND state IN ({", ".join(f"'{state}'" for state in sorted(ACTIVE))})
+        RETURNING submission.*
     )
     SELECT {ROW} FROM moved JOIN repository ON repository.id = moved.repository_id
     """
@@ -90,23 +100,64 @@ class Step:
 
     to: State
     trigger: str
-    metadata: Mapping[str, object] | None = None
+    metadata: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
-async def insert_submission(db: AsyncConnection, new: NewSubmission, *, actor: str) -> Submission | None:
-    """Insert the row with its first event and change record; None if the natural key is taken."""
-    history = _history(None, (Step(State.RECEIVED, "submitted"),), actor)
-    row = (await db.execute(INSERT, asdict(new) | {"origin": new.origin.value} | history)).one_or_none()
-    return submission_of(row) if row else None
+@dataclass(frozen=True)
+class Move:
+    """One or more arrows of one submission, and the columns that change with them."""
+
+    before: Submission
+    steps: tuple[Step, ...]
+    actor: str
+    assign: Mapping[str, object]
+    new_round: bool = False
+
+    def __post_init__(self) -> None:
+        state = self.before.state
+        for step in self.steps:
+            if step.to not in TRANSITIONS[state]:
+                raise AssertionError(f"There is no arrow from {state} to {step.to}.")
+            state = step.to
+
+    @property
+    def shape(self) -> tuple[tuple[str, ...], State, bool]:
+        """Moves of the same shape are one statement."""
+        return tuple(sorted(self.assign)), self.steps[-1].to, self.new_round
+
+
+async def insert_submissions(
+    db: AsyncConnection, news: Sequence[NewSubmission], *, actor: str
+) -> dict[UUID, Submission]:
+    """Insert rows with their first event and change record; those whose natural key is taken are left out."""
+    first = (Step(State.RECEIVED, "submitted"),)
+    arrows = [arrow for new in news for arrow in _arrows(new.id, None, first, actor)]
+    rows = await db.execute(INSERT, {"rows": json_text(list(map(asdict, news))), "arrows": json_text(arrows)})
+    return _by_id(rows.all())
 
 
 async def move(db: AsyncConnection, before: Submission, *steps: Step, actor: str, **assign: object) -> Submission:
-    """Take one or more arrows at once, with an event and a change record each.
+    """Take one or more arrows at once. Raises LostLease if the row is no longer as `before` says."""
+    return await move_one(db, Move(before, steps, actor, assign))
 
-    Raises LostLease if the row is no longer in the state and version of `before`: that is the fence
-    behind which a worker that lost its lease cannot write.
+
+async def move_all(db: AsyncConnection, moves: Sequence[Move]) -> dict[UUID, Submission]:
+    """The submissions that moved. Those left out are no longer in the state and version of their `before`.
+
+    That is the fence behind which a worker that lost its lease cannot write.
     """
-    return await _move(db, before, steps, actor, assign)
+    shapes = defaultdict(list)
+    for each in moves:
+        shapes[each.shape].append(each)
+    moved: dict[UUID, Submission] = {}
+    for shape, group in shapes.items():
+        rows = [_guarded(each) for each in group]
+        arrows = [
+            arrow for each in group for arrow in _arrows(each.before.id, each.before.state, each.steps, each.actor)
+        ]
+        found = await db.execute(_update(*shape), {"rows": json_text(rows), "arrows": json_text(arrows)})
+        moved |= _by_id(found.all())
+    return moved
 
 
 async def reopen(
@@ -115,7 +166,7 @@ async def reopen(
     """Back to RECEIVED for a new cycle: fresh budgets, no reason; the caller enqueues its job."""
     fresh = {"cycle": before.cycle + 1, "attempts": 0, "claims": 0, "upload_digest": upload_digest}
     reasons = dict.fromkeys(("reason_code", "reason_message", "next_step"))
-    return await _move(db, before, (step,), actor, fresh | reasons, new_round=True)
+    return await move_one(db, Move(before, (step,), actor, fresh | reasons, new_round=True))
 
 
 async def update_in_place(db: AsyncConnection, before: Submission, **assign: object) -> None:
@@ -127,24 +178,22 @@ async def update_in_place(db: AsyncConnection, before: Submission, **assign: obj
     )
     result = await db.execute(statement, {"id": before.id, "version": before.version, **assign})
     if result.rowcount != 1:
-        raise LostLease(f"Submission {before.id} was taken over while it was {before.state}.")
+        raise _lost(before)
 
 
-async def claim_submission(
-    db: AsyncConnection, submission_id: UUID, cycle: int, *, worker: str, lease_seconds: float
-) -> Submission | None:
-    """Take the lease of an active submission, whoever held it; None if this cycle is over.
+async def claim_submissions(
+    db: AsyncConnection, wanted: Sequence[tuple[UUID, int]], *, worker: str, lease_seconds: float
+) -> dict[UUID, Submission]:
+    """Take the leases of active submissions, whoever held them; those whose cycle is over are left out.
 
     Every claim has a name of its own, so that even the same worker cannot write for an earlier claim.
     """
-    lease = {"lease": f"{worker}#{token_hex(4)}", "lease_seconds": lease_seconds}
-    row = (await db.execute(CLAIM, {"id": submission_id, "cycle": cycle, **lease})).one_or_none()
-    if row is None:
-        return None
-    taken = submission_of(row)
-    if taken.state is State.RECEIVED:
-        return taken
-    return await move(db, taken, Step(State.RECEIVED, "lease lost", {"taken_over_by": worker}), actor="worker")
+    rows = [{"id": number, "cycle": cycle, "lease": f"{worker}#{token_hex(4)}"} for number, cycle in wanted]
+    found = await db.execute(CLAIM, {"rows": json_text(rows), "lease_seconds": lease_seconds})
+    taken = _by_id(found.all())
+    lost = Step(State.RECEIVED, "lease lost", {"taken_over_by": worker})
+    orphans = [Move(each, (lost,), "worker", {}) for each in taken.values() if each.state is not State.RECEIVED]
+    return taken | await move_all(db, orphans)
 
 
 async def renew(db: AsyncConnection, mine: Submission) -> Submission:
@@ -152,47 +201,35 @@ async def renew(db: AsyncConnection, mine: Submission) -> Submission:
     held = text("SELECT 1 FROM submission WHERE id = :id AND cycle = :cycle AND lease_owner = :lease FOR UPDATE")
     found = await db.execute(held, {"id": mine.id, "cycle": mine.cycle, "lease": mine.lease})
     if found.one_or_none() is None:
-        raise LostLease(f"Submission {mine.id} was taken over.")
+        raise _lost(mine)
     return await get_submission(db, mine.id)
 
 
-async def _move(
-    db: AsyncConnection,
-    before: Submission,
-    steps: tuple[Step, ...],
-    actor: str,
-    assign: Mapping[str, object],
-    *,
-    new_round: bool = False,
-) -> Submission:
-    state = before.state
-    for step in steps:
-        if step.to not in TRANSITIONS[state]:
-            raise AssertionError(f"There is no arrow from {state} to {step.to}.")
-        state = step.to
-    guard = {"id": before.id, "from_state": before.state.value, "version": before.version}
-    change = {"to_state": state.value, "steps": len(steps), **assign}
-    statement = _update(tuple(sorted(assign)), state, new_round)
-    row = (await db.execute(statement, guard | change | _history(before.state, steps, actor))).one_or_none()
-    if row is None:
-        raise LostLease(f"Submission {before.id} was taken over while it was {before.state}.")
-    return submission_of(row)
+async def move_one(db: AsyncConnection, wanted: Move) -> Submission:
+    """Like `move`, for a move that is made already."""
+    moved = await move_all(db, [wanted])
+    if wanted.before.id not in moved:
+        raise _lost(wanted.before)
+    return moved[wanted.before.id]
 
 
 @cache
 def _update(assigned: tuple[str, ...], state: State, new_round: bool) -> TextClause:
-    """The statement that moves to a state and assigns these columns; there are few such combinations."""
-    columns = {column: f":{column}" for column in assigned} | _stamps(state)
+    """The statement of a shape; there are few of them."""
+    columns = {column: f"given.{column}" for column in assigned} | _stamps(state)
     if new_round:
         columns["received_at"] = "now()"
     changes = ", ".join(f"{column} = {value}" for column, value in columns.items())
+    types = recordset(submission.c[column] for column in ("id", *assigned))
     return text(
         f"""
         WITH moved AS (
             UPDATE submission
-            SET state = :to_state, version = version + :steps, updated_at = now(), {changes}
-            WHERE id = :id AND state = :from_state AND version = :version
-            RETURNING *
+            SET state = '{state}', version = submission.version + given.steps, updated_at = now(), {changes}
+            FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+                AS given (from_state text, from_version int, steps int, {types})
+            WHERE submission.id = given.id AND state = given.from_state AND version = given.from_version
+            RETURNING submission.*
         """
         + HISTORY
     )
@@ -211,11 +248,31 @@ def _stamps(state: State) -> dict[str, str]:
             return {"decided_at": "now()", "lease_owner": "NULL", "lease_expires_at": "NULL"}
 
 
-def _history(start: State | None, steps: tuple[Step, ...], actor: str) -> dict[str, object]:
-    return {
-        "from_states": [start.value if start else None, *(step.to.value for step in steps[:-1])],
-        "to_states": [step.to.value for step in steps],
-        "triggers": [step.trigger for step in steps],
-        "metadata": [json.dumps(dict(step.metadata or {})) for step in steps],
-        "actor": actor,
-    }
+def _guarded(wanted: Move) -> dict[str, object]:
+    before = wanted.before
+    guard = {"id": before.id, "from_state": before.state, "from_version": before.version, "steps": len(wanted.steps)}
+    return guard | dict(wanted.assign)
+
+
+def _arrows(number: UUID, start: State | None, steps: tuple[Step, ...], actor: str) -> list[dict[str, object]]:
+    starts = [start, *(step.to for step in steps[:-1])]
+    return [
+        {
+            "id": number,
+            "position": position,
+            "from_state": before,
+            "to_state": step.to,
+            "trigger": step.trigger,
+            "actor": actor,
+            "metadata": dict(step.metadata),
+        }
+        for position, (before, step) in enumerate(zip(starts, steps, strict=True))
+    ]
+
+
+def _by_id(rows: Sequence[Sequence[object]]) -> dict[UUID, Submission]:
+    return {each.id: each for each in map(submission_of, rows)}
+
+
+def _lost(before: Submission) -> LostLease:
+    return LostLease(f"Submission {before.id} was taken over while it was {before.state}.")

@@ -13,7 +13,7 @@ from assay.queue.enqueue import enqueue
 from assay.queue.job import Job
 from assay.store.repositories import find_or_add_repository
 from assay.store.submissions import lock_by_natural_key
-from assay.store.transitions import NewSubmission, Step, insert_submission, reopen
+from assay.store.transitions import NewSubmission, Step, insert_submissions, reopen
 
 
 class Admission(StrEnum):
@@ -58,10 +58,10 @@ async def accept_submission(db: AsyncConnection, request: Request) -> Accepted:
         request.submitter,
         request.upload_digest,
     )
-    created = await insert_submission(db, new, actor=_actor(request))
-    if created is not None:
-        await enqueue(db, [Job(new.id, created.cycle)], [new.priority])
-        return Accepted(created, Admission.CREATED, was_published=False)
+    created = await insert_submissions(db, [new], actor=_actor(request))
+    if created:
+        await enqueue(db, [Job(new.id, created[new.id].cycle)], [new.priority])
+        return Accepted(created[new.id], Admission.CREATED, was_published=False)
     existing = await lock_by_natural_key(db, repository.id, request.skill_name, request.skill_path)
     return await _accept_again(db, existing, request)
 

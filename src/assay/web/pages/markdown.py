@@ -32,10 +32,13 @@ def render_markdown(text: str) -> Markup:
 
 
 def _lower_headings(state: StateCore) -> None:
-    """The page has its own first and second level."""
+    """The page has its own first and second level, and no level is left out below them."""
+    level = 2
     for token in state.tokens:
+        if token.type == "heading_open":
+            level = min(6, int(token.tag[1]) + 2, level + 1)
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+            token.tag = f"h{level}"
 
 
 def _make_renderer() -> MarkdownIt:

@@ -1,0 +1,28 @@
+"""`make bench`: every benchmark in turn; prints the figures and writes benchmarks/results.json."""
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+from benchmarks import pipeline
+
+RESULTS = Path(__file__).parent / "results.json"
+
+
+def main() -> None:
+    """Run them all; `--quick` only shows that they still run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers, and no results.json")
+    quick = parser.parse_args().quick
+    results = {"pipeline": asyncio.run(pipeline.measure(30 if quick else 500))}
+    for benchmark, figures in results.items():
+        print(benchmark)
+        for name, value in figures.items():
+            print(f"  {name:60} {value:10.2f}")
+    if not quick:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

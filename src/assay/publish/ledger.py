@@ -1,0 +1,85 @@
+"""The worker's ledger: what many submissions have to write at the same moment goes into one transaction.
+
+A transaction costs a round trip, a commit and a flush to disk, whatever it writes. With 200 submissions in flight
+there are always others that have something to write, too.
+"""
+
+from collections.abc import Sequence
+
+from assay.model.finding import Report
+from assay.model.source import Source
+from assay.model.submission import State, Submission
+from assay.publish.publish import Approved, publish_again, publish_all
+from assay.queue.batch import Batches
+from assay.queue.job import Job
+from assay.store.database import Database
+from assay.store.scans import find_reports
+from assay.store.skills import find_names
+from assay.store.transitions import LostLease, Move, Step, claim_submissions, move_all
+
+AT_MOST = 50
+Started = tuple[Submission, Report | None, str | None]
+
+
+class Ledger:
+    """Claims, starts and publishes for one worker process."""
+
+    def __init__(self, store: Database, *, worker: str, lease_seconds: float, engine: str, ruleset: str) -> None:
+        self._store = store
+        self._worker = worker
+        self._lease_seconds = lease_seconds
+        self._engine = engine
+        self._ruleset = ruleset
+        self._claims = Batches(self._claim_all, at_most=AT_MOST)
+        self._starts = Batches(self._start_all, at_most=AT_MOST)
+        self._publications = Batches(self._publish_all, at_most=AT_MOST)
+
+    async def claim(self, job: Job) -> Submission | None:
+        """The job's submission with a fresh lease; None if its cycle is over."""
+        return await self._claims.do(job)
+
+    async def start_scan(self, submission: Submission, source: Source) -> Started:
+        """Say that it is fetched; and what is known of these bytes, and under which name the skill is listed."""
+        return await self._starts.do((submission, source))
+
+    async def publish(self, submission: Submission, approved: Approved) -> Submission:
+        """Put it out, or refuse it because its name or folder is another's."""
+        published = await self._publications.do((submission, approved)) if submission.skill_id is None else None
+        if published is not None:
+            return published
+        async with self._store.begin() as db:
+            return await publish_again(db, submission, approved)
+
+    async def _claim_all(self, jobs: Sequence[Job]) -> list[Submission | None]:
+        wanted = [(job.subject_id, job.cycle) for job in jobs]
+        async with self._store.begin() as db:
+            claimed = await claim_submissions(db, wanted, worker=self._worker, lease_seconds=self._lease_seconds)
+        return [claimed.get(job.subject_id) for job in jobs]
+
+    async def _start_all(self, wanted: Sequence[tuple[Submission, Source]]) -> list[Started]:
+        async with self._store.begin() as db:
+            digests = [source.digest for _, source in wanted]
+            known = await find_reports(db, digests, 1, self._engine, self._ruleset)
+            listed = [submission.skill_id for submission, _ in wanted if submission.skill_id]
+            names = await find_names(db, listed) if listed else {}
+            moved = await move_all(db, [_fetched(submission, source) for submission, source in wanted])
+            if len(moved) != len(wanted):
+                # Rolls the batch back; alone, only the one that lost its lease will fail.
+                raise LostLease("A submission was taken over while it was being fetched.")
+        return [
+            (
+                moved[submission.id],
+                known.get(source.digest),
+                names.get(submission.skill_id) if submission.skill_id else None,
+            )
+            for submission, source in wanted
+        ]
+
+    async def _publish_all(self, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
+        async with self._store.begin() as db:
+            return await publish_all(db, wanted)
+
+
+def _fetched(submission: Submission, source: Source) -> Move:
+    step = Step(State.TIER1_SCANNING, "fetched", {"commit": source.commit})
+    return Move(submission, (step,), "worker", {})
