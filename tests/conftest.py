@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -90,6 +90,14 @@ async def database_url(postgres_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
+def data_folder() -> Iterator[Path]:
+    """A folder for an embedded PostgreSQL: pytest's own are closed to its system user."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-data-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
 def github() -> FakeGitHub:
     """A GitHub with no repositories yet, and enough calls for everybody."""
     return FakeGitHub(anonymous_limit=100_000)
@@ -152,7 +160,7 @@ class Registry:
     async def work(self) -> None:
         """Run a worker until nothing is waiting any more."""
         stopping = asyncio.Event()
-        options = worker_options(self.app.settings)
+        options = replace(worker_options(self.app.settings), idle_seconds=0.2)
         worker = asyncio.create_task(
             run_worker(self.app.database_url, lambda job: process(job, self.tools), options, stopping)
         )

@@ -75,9 +75,7 @@ async def check_invariants(store: Database) -> None:
             await db.execute(text("SELECT data->>'name', data->>'version' FROM change WHERE kind = 'publish'"))
         ).all()
         versions = (
-            await db.execute(
-                text("SELECT s.name, v.version FROM skill_version v JOIN skill s ON s.id = v.skill_id")
-            )
+            await db.execute(text("SELECT s.name, v.version FROM skill_version v JOIN skill s ON s.id = v.skill_id"))
         ).all()
         noted = (await db.execute(text("SELECT count(*) FROM change WHERE kind = 'submission'"))).scalar_one()
     last: dict[object, str] = {}

@@ -1,6 +1,6 @@
 """A browser for the tests: the one that is there, or the distribution's, installed when we may.
 
-    python -m tests.browser.chromium
+python -m tests.browser.chromium
 """
 
 import os

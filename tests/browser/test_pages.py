@@ -81,7 +81,9 @@ async def test_from_the_home_page_to_a_skill_and_its_findings(registry: Registry
 
 async def test_nothing_of_a_hostile_skill_runs_in_the_browser(registry: Registry, url: str, page: Page) -> None:
     """Skill content is text: no script, no image, no form of it comes alive."""
-    body = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">[x](javascript:alert(1))"
+    body = (
+        "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">[x](javascript:alert(1))"
+    )
     text = f"---\nname: evil\ndescription: \"<script>document.title='owned'</script>\"\n---\n\n# evil\n\n{body}\n"
     registry.github.add_repository("mallory/page", files={"SKILL.md": text})
     accepted = await registry.submit("mallory/page", "<b>evil</b>".replace("/", ""))

@@ -1,5 +1,6 @@
 """A start that cannot work ends at once, with one line that names the cause."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -47,6 +48,14 @@ def test_a_database_that_does_not_answer_is_named(tmp_path: Path, command: str) 
     assert code == 5
     assert "database" in line
     assert "hunter2" not in line
+
+
+async def test_a_database_that_does_not_exist_is_named(tmp_path: Path, database_url: str) -> None:
+    """The server answers, but not for this database: the line has PostgreSQL's own words."""
+    url = re.sub(r"/test_\w+\?", "/nowhere?", database_url)
+    code, line = start("worker", tmp_path, ASSAY_DATABASE_URL=url, **SECRETS)
+    assert code == 5
+    assert line == 'The database does not answer. (database "nowhere" does not exist)'
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,9 @@ def an_assay(data: Path, log: Path, **settings: str) -> Iterator[Up]:
             process.wait(PATIENCE_SECONDS)
 
 
-def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path) -> None:
+def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path, data_folder: Path) -> None:
     """R100: one command starts all, the demo shows what it is for, Ctrl-C loses nothing, a second start has it all."""
-    data = tmp_path / "data"
+    data = data_folder / "data"
     with an_assay(data, tmp_path / "first.log") as first:
         demo = subprocess.run(
             [sys.executable, "-m", "assay", "demo", "--url", first.url],
@@ -126,9 +126,9 @@ def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path
         assert after["published"] == 3
 
 
-def test_what_dies_is_reported_and_started_again(tmp_path: Path) -> None:
+def test_what_dies_is_reported_and_started_again(tmp_path: Path, data_folder: Path) -> None:
     """I36: web, worker and PostgreSQL killed with -9 come back by themselves, and the operator is told."""
-    data = tmp_path / "data"
+    data = data_folder / "data"
     with an_assay(data, tmp_path / "up.log") as up:
         for name in ("web", "worker"):
             victim = up.child(name)
@@ -143,9 +143,9 @@ def test_what_dies_is_reported_and_started_again(tmp_path: Path) -> None:
         assert up.stop() == 0
 
 
-def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
+def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path, data_folder: Path) -> None:
     """After kill -9 of `assay up`, its processes leave by themselves and the next start finds the way free."""
-    data = tmp_path / "data"
+    data = data_folder / "data"
     with an_assay(data, tmp_path / "first.log") as first:
         children = [first.child("web"), first.child("worker")]
         first.process.kill()
@@ -163,9 +163,9 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def test_two_in_one_data_directory_is_refused(tmp_path: Path) -> None:
+def test_two_in_one_data_directory_is_refused(tmp_path: Path, data_folder: Path) -> None:
     """A second `assay up` on the same data says so in one line and leaves the first alone."""
-    data = tmp_path / "data"
+    data = data_folder / "data"
     with an_assay(data, tmp_path / "up.log") as up:
         environment = clean_environment(ASSAY_DATA_DIR=str(data), ASSAY_PORT="0")
         second = subprocess.run(

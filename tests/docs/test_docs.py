@@ -5,11 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from docs.generate import generated
 from typer.main import get_command
 
 from assay.cli.main import EXIT_CODES, app
 from assay.settings import Settings, variable
-from docs.generate import generated
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -25,7 +25,9 @@ def test_every_setting_is_documented_and_nothing_else() -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
     documented = set(re.findall(r"^\| `(ASSAY_\w+)` \|", text, re.MULTILINE))
     assert documented == {variable(name) for name in Settings.model_fields}
-    mentioned = {name for file in ROOT.rglob("docs/**/*.md") for name in re.findall(r"ASSAY_[A-Z_]+[A-Z]", file.read_text())}
+    mentioned = {
+        name for file in ROOT.rglob("docs/**/*.md") for name in re.findall(r"ASSAY_[A-Z_]+[A-Z]", file.read_text())
+    }
     assert mentioned <= documented | {"ASSAY_CONFIG"}
 
 
@@ -71,6 +73,8 @@ def test_lock_files_name_no_index() -> None:
 def test_no_secret_is_committed() -> None:
     """I65: nothing in the repository looks like a live token or a private key."""
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-    token = re.compile(rb"gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60,}|AKIA[0-9A-Z]{16}|BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]{40}")
+    token = re.compile(
+        rb"gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60,}|AKIA[0-9A-Z]{16}|BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]{40}"
+    )
     guilty = [name for name in files.decode().split("\0") if name and token.search((ROOT / name).read_bytes())]
     assert guilty == []

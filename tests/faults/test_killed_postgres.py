@@ -20,9 +20,9 @@ from tests.processes import a_worker, check_invariants, finished, until
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[Server]:
+def own_server(data_folder: Path) -> Iterator[Server]:
     """A PostgreSQL that the test may kill; it syncs to disk as in production."""
-    server = Server(tmp_path / "postgres")
+    server = Server(data_folder / "postgres")
     server.start()
     yield server
     server.stop()

@@ -48,12 +48,11 @@ async def test_500_submissions_survive_kill_9_of_their_workers(registry: Registr
 
 async def test_two_workers_process_each_submission_once(registry: Registry, tmp_path: Path) -> None:
     """I10, I40: racing workers share the work; each submission is scanned and published once."""
-    total = await submit_many(registry, repositories=10)
     store = registry.app.store
-    with (
-        a_worker(registry.app.settings, tmp_path / "one.log"),
-        a_worker(registry.app.settings, tmp_path / "two.log"),
-    ):
+    # Few in flight, so that neither can take everything before the other wakes up.
+    few = registry.app.settings.model_copy(update={"worker_batch": 2, "worker_concurrency": 2})
+    with a_worker(few, tmp_path / "one.log"), a_worker(few, tmp_path / "two.log"):
+        total = await submit_many(registry, repositories=15)
         await until(lambda: finished(store, total))
     await check_invariants(store)
     both = [(tmp_path / name).read_text().count('"PUBLISHED ') for name in ("one.log", "two.log")]

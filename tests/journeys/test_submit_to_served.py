@@ -7,7 +7,9 @@ from tests.skills import a_bad_skill, a_repository, a_skill
 
 async def test_a_good_skill_is_served_with_a_hallmark_that_can_be_checked(registry: Registry) -> None:
     """R97, I14: after publishing it is listed, found by name and by repository, and provable."""
-    repository = registry.github.add_repository("Acme/Tools", files=a_repository("pdf"), default_branch="trunk", stars=7)
+    repository = registry.github.add_repository(
+        "Acme/Tools", files=a_repository("pdf"), default_branch="trunk", stars=7
+    )
     accepted = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     assert accepted["state"] == "RECEIVED"
     await registry.work()
@@ -29,9 +31,7 @@ async def test_a_good_skill_is_served_with_a_hallmark_that_can_be_checked(regist
     assert served["skill"]["githubStars"] == 7
     assert [file["path"] for file in served["files"]] == ["SKILL.md"]
     keys = (await registry.client.get("/.well-known/assay/keys.json")).json()["keys"]
-    statement = open_hallmark(
-        served["versions"][0]["hallmark"], {key["id"]: key["publicKey"] for key in keys}
-    )
+    statement = open_hallmark(served["versions"][0]["hallmark"], {key["id"]: key["publicKey"] for key in keys})
     assert statement is not None
     digest = served["skill"]["contentDigest"].removeprefix("sha256:")
     assert statement["subject"][0] == {"name": "content", "digest": {"sha256": digest}}

@@ -101,7 +101,10 @@ async def test_parallel_publishes_all_arrive(registry: Registry) -> None:
         ("UPDATE skill SET current_version_id = gen_random_uuid()", "skill_current_version_id_fkey"),
         ("UPDATE skill SET current_version_id = NULL", "current_version_id"),
         ("DELETE FROM skill_version", "skill_current_version_id_fkey"),
-        ("INSERT INTO content (digest, files, file_count, size_bytes) VALUES ('x', '[]', 1, 1)", "content_digest_check"),
+        (
+            "INSERT INTO content (digest, files, file_count, size_bytes) VALUES ('x', '[]', 1, 1)",
+            "content_digest_check",
+        ),
     ],
 )
 async def test_the_database_refuses_ghosts(registry: Registry, statement: str, constraint: str) -> None:

@@ -137,6 +137,7 @@ def test_an_enterprise_server_has_its_own_address_port_and_path() -> None:
     for url in (
         "https://git.example.com/web/acme/tools",
         "https://git.example.com:8443/acme/tools",
+        "https://git.example.com:8443/other/acme/tools",
         "https://git.example.com:8443/webacme/tools",
         "https://git.example.com:8443/web",
         "https://github.com/acme/tools",

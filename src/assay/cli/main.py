@@ -39,5 +39,6 @@ def run() -> None:
     try:
         app()
     except AssayError as error:
-        print(f"assay: {error.message}", file=sys.stderr)
+        cause = f" ({error.details['cause']})" if "cause" in error.details else ""
+        print(f"assay: {error.message}{cause}", file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind)))

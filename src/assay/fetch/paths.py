@@ -13,7 +13,7 @@ INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 def checked_path(path: str, limits: Limits) -> str:
     """The same path if it is harmless; Invalid if it climbs, is absolute, or hides something."""
     if problem := problem_with(path, limits):
-        raise Invalid(f"The path {path[:100]!r} {problem}.", code="bad_path")
+        raise Invalid(f"skillPath {path[:100]!r} {problem}.", code="bad_path")
     return path
 
 

@@ -95,7 +95,10 @@ class _typed_outage:  # noqa: N801 - reads as a verb at its use
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if problem is not None and is_outage(problem):
             raise Unavailable(
-                "The database does not answer.", code="database_unavailable", retry_after_seconds=5
+                "The database does not answer.",
+                code="database_unavailable",
+                retry_after_seconds=5,
+                cause=_in_a_line(problem),
             ) from problem
 
 
@@ -113,5 +116,14 @@ def is_outage(problem: BaseException) -> bool:
         | asyncpg.CannotConnectNowError
         | asyncpg.AdminShutdownError
         | asyncpg.CrashShutdownError
-        | asyncpg.TooManyConnectionsError,
+        | asyncpg.TooManyConnectionsError
+        | asyncpg.InvalidCatalogNameError
+        | asyncpg.InvalidAuthorizationSpecificationError
+        | asyncpg.ObjectNotInPrerequisiteStateError,
     )
+
+
+def _in_a_line(problem: BaseException) -> str:
+    """PostgreSQL's or the system's own words; they name hosts and databases, never passwords."""
+    said = problem.orig.__cause__ if isinstance(problem, exc.DBAPIError) and problem.orig is not None else problem
+    return next(iter(str(said).splitlines()), type(said).__name__)
