@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from obstore.store import LocalStore, MemoryStore, ObjectStore
 
@@ -47,6 +47,7 @@ async def test_what_was_put_in_comes_out(kind: type[ObjectStore], tmp_path: Path
 PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(PATHS, st.binary(max_size=50), max_size=5))
 def test_any_source_survives_the_round_trip(files: dict[str, bytes]) -> None:
     """Paths and bytes of any kind, line ends in both."""
@@ -102,6 +103,7 @@ async def test_no_digest_leads_out_of_the_store(blobs: Blobs, digest: str) -> No
         await blobs.load(digest)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_object_is_an_error_not_an_answer(data: st.DataObject) -> None:
     """I8: whatever happens to the bytes on disk, what comes out is what went in, or nothing."""

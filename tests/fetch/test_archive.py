@@ -11,7 +11,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.fetch.archive import Archive, unpack_tar
@@ -256,6 +256,7 @@ def test_an_archive_without_files_is_empty() -> None:
     assert unpack(a_tar({})).files == {}
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_archive_is_refused_or_whole_and_nothing_else(data: st.DataObject) -> None:
     """Whatever bytes come, the answer is an Archive or Invalid; every other exception is a bug."""
@@ -270,6 +271,7 @@ def test_a_damaged_archive_is_refused_or_whole_and_nothing_else(data: st.DataObj
         assert entry.offset is None or len(archive.read(path)) == entry.size
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_damaged_gzip_is_refused(noise: bytes, at: int) -> None:
     """The checksum finds what the decoder does not."""

@@ -5,7 +5,7 @@ import tarfile
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.fetch.archive import Archive, unpack_tar
@@ -69,6 +69,7 @@ def test_skills_below_a_skill_are_not_part_of_it() -> None:
 NAMES = st.sampled_from(["a", "b", "ab", "a-", "SKILL.md", "x.md"])
 
 
+@settings(deadline=None)
 @given(st.sets(st.lists(NAMES, min_size=1, max_size=4).map("/".join), max_size=12))
 def test_every_file_belongs_to_the_nearest_skill_above_it(paths: set[str]) -> None:
     """The skills of a repository share no file, and each file goes to the innermost one around it."""

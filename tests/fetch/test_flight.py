@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.fetch.flight import SingleFlight
@@ -156,6 +156,7 @@ async def test_making_the_same_again_does_not_count_twice() -> None:
 SIZES = st.lists(st.integers(0, 150), min_size=1, max_size=30)
 
 
+@settings(deadline=None)
 @given(SIZES, st.randoms())
 def test_no_more_is_held_than_there_is_room_for(sizes: list[int], chance: Random) -> None:
     """R64: however many come at once, and whoever gives up, the rest is never below zero and all comes back."""

@@ -4,7 +4,7 @@ import posixpath
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.fetch.limits import Limits
@@ -62,6 +62,7 @@ def test_a_path_that_climbs_or_hides_is_refused_in_words(path: str, says: str) -
     assert refusal.value.code == "bad_path"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab./\\:\0\n\u202e\u2028é"), max_size=20) | st.text(max_size=20))
 def test_what_is_taken_stays_below_its_root(path: str) -> None:
     """R48: joined to any root, an accepted path leads to exactly itself below that root."""
@@ -73,6 +74,7 @@ def test_what_is_taken_stays_below_its_root(path: str) -> None:
     assert path.encode()
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(alphabet="abc. é", min_size=1, max_size=5).filter(lambda part: part.strip("."))))
 def test_every_path_of_plain_parts_is_taken_if_it_fits(parts: list[str]) -> None:
     """Nothing harmless is refused."""

@@ -136,6 +136,24 @@ async def test_the_token_of_the_settings_reaches_github_through_the_worker(
     assert not [call for call in github.calls if call.host == "codeload" and call.authorization]
 
 
+async def test_two_clients_at_once_keep_their_tokens_apart(world, tools, server, clock) -> None:
+    """R39: a token belongs to its client, not to the process; however calls mix, each carries its own."""
+    for token in ("first", "second"):
+        world.add_token(token)
+    world.latency("commit", 0.01)
+    async with a_client(server, clock, "first") as first, a_client(server, clock, "second") as second:
+
+        async def ask(client: GitHub, name: str) -> None:
+            await client.get_head_commit(TOOLS)
+            await client.get_raw_file(TOOLS, tools.sha, f"skills/{name}/SKILL.md", at_most=1000)
+
+        tools.push({"skills/first/SKILL.md": "1", "skills/second/SKILL.md": "2"})
+        await asyncio.gather(*(ask(first, "first") for _ in range(20)), *(ask(second, "second") for _ in range(20)))
+    told = {(call.path.split("/")[-2], call.token) for call in world.calls if call.host == "raw"}
+    assert told == {("first", "first"), ("second", "second")}
+    assert [call.token for call in world.calls if call.host == "api"].count("first") == 20
+
+
 async def test_a_token_never_shows_itself(server, clock) -> None:
     """I65: neither a value nor a client nor a budget prints its token."""
     async with a_client(server, clock, "secret-token") as client:

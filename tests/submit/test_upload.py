@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.fetch.limits import Limits
@@ -305,6 +305,7 @@ def test_too_many_entries_are_counted_before_they_are_read() -> None:
     assert refused.value.code == "archive_too_large"
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from([a_zip(BELOW), a_zip(BELOW, zipfile.ZIP_STORED), a_zip_with_link(BELOW, "l", "x")]))
 def test_a_damaged_zip_is_refused_or_read_and_nothing_else(data: st.DataObject, whole: bytes) -> None:
     """Whatever bytes come, the answer is a skill or Invalid; every other exception would be a 500."""

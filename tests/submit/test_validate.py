@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assay.model.errors import Invalid
@@ -146,6 +146,7 @@ def test_an_enterprise_server_has_its_own_address_port_and_path() -> None:
             parse_repository_url(url, ENTERPRISE)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.text(max_size=40).map(lambda tail: f"{GITHUB}/{tail}"))
 def test_whatever_is_sent_is_a_plain_name_or_refused(url: str) -> None:
     """R46: no input gives another error, or a name that could mean something in a path or a URL."""
@@ -162,6 +163,7 @@ def test_whatever_is_sent_is_a_plain_name_or_refused(url: str) -> None:
 SEGMENT = st.from_regex(r"[A-Za-z0-9][\w.-]{0,20}", fullmatch=True).filter(str.isascii)
 
 
+@settings(deadline=None)
 @given(SEGMENT, SEGMENT, st.sampled_from(["", "/", ".git", ".git/", "/tree/main", "?a=b", "#c"]))
 def test_decorations_do_not_change_the_name(owner: str, name: str, decoration: str) -> None:
     """R46, I48: the same owner and name for all forms."""
@@ -256,6 +258,7 @@ def test_two_spellings_of_one_character_are_one_name() -> None:
         checked_skill_name("u\u0308")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=120))
 def test_a_name_that_is_taken_is_clean_and_stays_as_it_is(name: str) -> None:
     """R47: checking twice changes nothing, and the slug of a name is never empty."""
@@ -289,6 +292,7 @@ def test_a_slug_is_lower_case_with_dashes(name: str, slug: str) -> None:
     assert slug_of(name) == slug
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_a_slug_is_its_own_slug_and_safe_in_a_url(name: str) -> None:
     """I4: making it twice changes nothing, so that no migration can make a second kind of name."""
