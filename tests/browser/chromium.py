@@ -1,4 +1,4 @@
-"""A browser for the tests: the one that is there, or the distribution's, installed when we may.
+"""A browser for the tests: the one that is there, the distribution's if we may install it, or Playwright's own.
 
 python -m tests.browser.chromium
 """
@@ -16,15 +16,15 @@ def find() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def install() -> str | None:
-    """Debian's package, as root."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return None
-    print("Installing chromium for the browser tests …", file=sys.stderr)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
-        subprocess.run(["apt-get", "-qq", *command], env=environment, stdout=subprocess.DEVNULL, check=True)
-    return find()
+def install() -> bool:
+    """Debian's package as root, else Playwright's download; whether there is a browser afterwards."""
+    print("Installing a browser for the browser tests …", file=sys.stderr)
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
+            subprocess.run(["apt-get", "-qq", *command], env=environment, stdout=subprocess.DEVNULL, check=True)
+        return find() is not None
+    return subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"]).returncode == 0
 
 
 if __name__ == "__main__" and not (find() or install()):
