@@ -27,7 +27,8 @@ CONFIG_VARIABLE = "ASSAY_CONFIG"
 SECRET_FIELDS = ("internal_key", "jwt_secret", "webhook_secret")
 SHORTEST_SECRET = 32
 
-HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")]
+HTTP_URL = r"^https?://[^\s/?#]+(/[^\s?#]*)?$"
+HttpUrl = Annotated[str, Field(pattern=HTTP_URL)]
 
 
 class Settings(BaseModel):

@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from assay.github.fake import FakeServer
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET
 
@@ -98,16 +99,28 @@ async def test_an_older_schema_asks_for_a_migration(tmp_path: Path, database_url
     assert line.endswith("this release needs 0001: run `assay migrate`.")
 
 
-def test_demo_without_a_registry_says_what_to_start(tmp_path: Path) -> None:
-    """The first thing a newcomer may do wrong gets a helpful answer."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+def demo(*arguments: str, **settings: str) -> tuple[int, str]:
+    """Exit code and standard error of a demo that fails."""
     finished = subprocess.run(
-        [sys.executable, "-m", "assay", "demo"],
-        env=clean_environment(ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT=str(port)),
+        [sys.executable, "-m", "assay", "demo", *arguments],
+        env=clean_environment(**settings),
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert finished.returncode == 5
-    assert finished.stderr == f"assay: No Assay answers at http://127.0.0.1:{port}: start it with `make up`.\n"
+    return finished.returncode, finished.stderr
+
+
+def test_demo_without_a_registry_says_what_to_start() -> None:
+    """The first thing a newcomer may do wrong gets a helpful answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    said = f"assay: No Assay answers at http://127.0.0.1:{port}: start it with `make up`.\n"
+    assert demo(ASSAY_PORT=str(port)) == (5, said)
+
+
+def test_demo_with_a_wrong_address_says_so(github_server: FakeServer) -> None:
+    """Nonsense is refused by name; a server that is something else is not mistaken for a registry."""
+    assert demo("--url", "nonsense") == (2, "assay: --url must look like http://127.0.0.1:8000, not 'nonsense'.\n")
+    url = github_server.base_url
+    assert demo("--url", url) == (5, f"assay: What answers at {url} is not a healthy Assay.\n")

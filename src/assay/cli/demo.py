@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import tarfile
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -28,7 +29,10 @@ def demo(
     url: Annotated[str | None, typer.Option(help="Address of the registry; default: this machine's.")] = None,
 ) -> None:
     """Upload six example skills and show how each is judged. Needs a running registry, but no network."""
-    run_until_done(_demo((url or settings.read().base_url).rstrip("/")))
+    base_url = (url or settings.read().base_url).rstrip("/")
+    if not re.match(settings.HTTP_URL, base_url):
+        raise Invalid(f"--url must look like http://127.0.0.1:8000, not {base_url!r}.")
+    run_until_done(_demo(base_url))
 
 
 async def _demo(base_url: str) -> None:
@@ -39,6 +43,8 @@ async def _demo(base_url: str) -> None:
                 results = await _submit_all(session, examples)
             except (aiohttp.ClientConnectionError, TimeoutError):
                 raise Unavailable(f"No Assay answers at {base_url}: start it with `make up`.") from None
+            except (aiohttp.ClientError, ValueError, KeyError):
+                raise Unavailable(f"What answers at {base_url} is not a healthy Assay.") from None
     console.print(_table(results))
     console.print(f"See them at [bold]{base_url}/queue[/] and [bold]{base_url}/skills[/]")
 
@@ -62,7 +68,7 @@ async def _upload(session: aiohttp.ClientSession, example: Path) -> str:
     async with session.post("/api/v1/submissions/upload", data=form) as answer:
         body = await answer.json(content_type=None)
         if answer.status >= 400:
-            raise Invalid(f"{example.name} was not accepted: {body.get('detail', answer.status)}")
+            raise Invalid(f"{example.name} was not accepted: {body['detail']}")
         return str(body["id"])
 
 
