@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,7 +14,6 @@ import asyncpg
 import httpx
 import pytest
 import structlog
-from pydantic import SecretStr
 
 from assay.app import App, open_app, open_tools, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
@@ -135,7 +134,6 @@ class Registry:
     tools: Tools
     client: httpx.AsyncClient
     github: FakeGitHub
-    submitted: list[str] = field(default_factory=list)
 
     @property
     def web_url(self) -> str:
@@ -199,8 +197,3 @@ async def registry(settings: Settings, github: FakeGitHub) -> AsyncIterator[Regi
     """A registry under test."""
     async with open_registry(settings, github) as opened:
         yield opened
-
-
-def secret(text: str = SECRET) -> SecretStr:
-    """A secret value for settings built by hand."""
-    return SecretStr(text)

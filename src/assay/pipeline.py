@@ -57,7 +57,11 @@ class Tools:
 
 async def process(job: Job, tools: Tools) -> Outcome:
     """Take a job's submission as far as it goes, and say what to do with the job."""
-    submission = await tools.ledger.claim(job)
+    try:
+        submission = await tools.ledger.claim(job)
+    except Unavailable as problem:
+        log.warning("A claim has to wait", problem=problem.message)
+        return Again(tools.budget.seconds)
     if submission is None:
         return Done()
     with running("submission", submission_id=submission.id):

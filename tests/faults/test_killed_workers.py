@@ -29,7 +29,7 @@ async def submit_many(registry: Registry, repositories: int = REPOSITORIES, skil
 
 
 async def test_500_submissions_survive_kill_9_of_their_workers(registry: Registry, tmp_path: Path) -> None:
-    """I34, I38, I85a, R85: killed at random moments several times, all end, none twice, none lost."""
+    """I34, I38, R85: killed at random moments several times, all end, none twice, none lost."""
     total = await submit_many(registry)
     store = registry.app.store
     moments = random.Random(7)

@@ -115,11 +115,6 @@ REFUSED = frozenset({State.TIER1_FAILED, State.REJECTED, State.FAILED, State.BLO
 REOPENED_BY_RESUBMISSION = frozenset({State.PUBLISHED, State.TIER1_FAILED, State.REJECTED, State.FAILED})
 
 
-def allowed_from(to: State) -> frozenset[State]:
-    """The states from which `to` may be reached."""
-    return frozenset(state for state, targets in TRANSITIONS.items() if to in targets)
-
-
 def category_of(state: State) -> Category:
     """The one group a state is shown in."""
     return next(category for category, states in CATEGORIES.items() if state in states)
