@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sqlalchemy import text
@@ -28,12 +28,17 @@ def environment(settings: Settings) -> dict[str, str]:
     return {**os.environ, **given}
 
 
-@contextmanager
-def a_worker(settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def a_worker(settings: Settings, log: Path) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """`assay worker`, ended at the latest when the block ends."""
+    return a_process("worker", settings, log)
+
+
+@contextmanager
+def a_process(command: str, settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A command of Assay, ended at the latest when the block ends."""
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "assay", "worker"],
+            [sys.executable, "-m", "assay", command],
             env=environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=output,
