@@ -131,6 +131,7 @@ async def _guarded(submission: Submission, tools: Tools) -> Outcome:
         log.warning(f"Postponed {submission.repository.name} {submission.skill_name}: {problem.message}")
         return await _settle(submission, problem, tools)
     except TimeoutError:
+        log.warning(f"Out of time for {submission.repository.name} {submission.skill_name}")
         slow = Unavailable(f"It took longer than {tools.deadline_seconds:.0f} s.", code="timed_out")
         return await _settle(submission, slow, tools)
     except Exception as bug:
