@@ -1,4 +1,4 @@
-"""The migrations build what tables.py says, and what the queue engine needs."""
+"""The migrations build what the tables say, and what the queue engine needs."""
 
 import asyncio
 import subprocess

@@ -17,6 +17,8 @@ from tests.conftest import Registry
 
 REASON = {"reason_code": "test", "reason_message": "Because."}
 
+HELD = {"reason_code": "held", "reason_message": "An admin looks into it."}
+
 
 async def a_submission(registry: Registry, name: str = "greet") -> Submission:
     """A submission that waits."""
@@ -46,7 +48,7 @@ async def test_a_stale_version_cannot_write(registry: Registry) -> None:
     """R16: of two that read the same row, one writes; the other learns that it lost, and nothing is changed."""
     submission = await a_submission(registry)
     async with registry.app.store.begin() as db:
-        moved = await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin")
+        moved = await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin", **HELD)
     async with registry.app.store.begin() as db:
         with pytest.raises(LostLease):
             await move(db, submission, Step(State.REJECTED, "late"), actor="worker", **REASON)
@@ -82,7 +84,7 @@ async def test_only_one_of_many_concurrent_writers_wins(registry: Registry) -> N
     async def hold() -> bool:
         async with registry.app.store.begin() as db:
             try:
-                await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin")
+                await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin", **HELD)
             except LostLease:
                 return False
             return True
@@ -104,7 +106,7 @@ async def test_counts_are_those_of_the_table_at_every_moment(registry: Registry)
 
     async def hold(submission: Submission) -> None:
         async with registry.app.store.begin() as db:
-            await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin")
+            await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin", **HELD)
             await fold_counts(db)
 
     async def watch() -> None:

@@ -59,6 +59,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = MappingProxyType(
                 State.BLOCKED,
                 State.FAILED,
                 State.RECEIVED,
+                State.DEQUEUED,
+                State.ON_HOLD,
             }
         ),
         State.TIER2_SCANNING: frozenset(
@@ -69,6 +71,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = MappingProxyType(
                 State.BLOCKED,
                 State.FAILED,
                 State.RECEIVED,
+                State.DEQUEUED,
+                State.ON_HOLD,
             }
         ),
         State.AUTO_APPROVED: frozenset({State.PUBLISHED}),
@@ -79,7 +83,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = MappingProxyType(
         State.FAILED: frozenset({State.RECEIVED, State.DEQUEUED}),
         State.BLOCKED: frozenset({State.RECEIVED}),
         State.DEQUEUED: frozenset({State.RECEIVED}),
-        State.ON_HOLD: frozenset({State.RECEIVED}),
+        State.ON_HOLD: frozenset({State.RECEIVED, State.DEQUEUED}),
     }
 )
 
@@ -110,7 +114,17 @@ CATEGORIES: Mapping[Category, frozenset[State]] = MappingProxyType(
 
 ACTIVE = CATEGORIES[Category.ACTIVE]
 # States that say no: each must carry its reason.
-REFUSED = frozenset({State.TIER1_FAILED, State.REJECTED, State.FAILED, State.BLOCKED, State.NEEDS_REVIEW})
+REFUSED = frozenset(
+    {
+        State.TIER1_FAILED,
+        State.REJECTED,
+        State.FAILED,
+        State.BLOCKED,
+        State.NEEDS_REVIEW,
+        State.DEQUEUED,
+        State.ON_HOLD,
+    }
+)
 # States that a new submission of the same skill sends back to the queue.
 REOPENED_BY_RESUBMISSION = frozenset({State.PUBLISHED, State.TIER1_FAILED, State.REJECTED, State.FAILED})
 
@@ -126,6 +140,7 @@ class Origin(StrEnum):
     API = "api"
     UPLOAD = "upload"
     CLI = "cli"
+    BULK = "bulk"
 
 
 @dataclass(frozen=True, slots=True)

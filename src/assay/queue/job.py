@@ -13,6 +13,11 @@ class Job(msgspec.Struct, frozen=True):
     subject_id: UUID
     cycle: int
 
+    @property
+    def key(self) -> str:
+        """Under which the job is found while it waits or runs; there is never a second one."""
+        return f"{self.subject_id}:{self.cycle}"
+
     def encode(self) -> bytes:
         """The payload that the queue keeps."""
         return msgspec.json.encode(self)

@@ -1,15 +1,40 @@
-"""How many submissions are in each state: folded totals plus the deltas since, at the same cost for any size."""
+"""How many submissions are in each state, and how many came into it lately.
+
+Both are folded totals plus the deltas since, so that they cost the same at any size. A delta above zero is an arrival:
+a statement that moves submissions moves all of them into one state.
+"""
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from sqlalchemy import delete, func, select, union_all
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import func, select, text, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import State
-from assay.store.tables import submission, submission_count, submission_count_delta
+from assay.store.tables import submission, submission_arrival, submission_count, submission_count_delta
 
 FOLD_AT_MOST = 50_000
+# One statement, so that no reader sees a delta both folded and not.
+FOLD = text(
+    """
+    WITH taken AS (
+        DELETE FROM submission_count_delta
+        WHERE id IN (SELECT id FROM submission_count_delta ORDER BY id LIMIT :at_most)
+        RETURNING state, delta, created_at
+    ), totals AS (
+        INSERT INTO submission_count AS kept (state, total)
+        SELECT state, sum(delta) FROM taken GROUP BY state ORDER BY state
+        ON CONFLICT (state) DO UPDATE SET total = kept.total + excluded.total
+    ), arrivals AS (
+        INSERT INTO submission_arrival AS kept (minute, state, number)
+        SELECT date_trunc('minute', created_at), state, sum(delta)
+        FROM taken WHERE delta > 0 GROUP BY 1, 2 ORDER BY 1, 2
+        ON CONFLICT (minute, state) DO UPDATE SET number = kept.number + excluded.number
+    )
+    SELECT count(*) FROM taken
+    """
+)
+FORGET_ARRIVALS = text("DELETE FROM submission_arrival WHERE minute < now() - interval '30 days'")
 
 
 async def count_by_state(db: AsyncConnection) -> Mapping[State, int]:
@@ -23,27 +48,24 @@ async def count_by_state(db: AsyncConnection) -> Mapping[State, int]:
     return {state: counted.get(state, 0) for state in State}
 
 
+async def count_arrivals(db: AsyncConnection, since: datetime) -> Mapping[State, int]:
+    """How many submissions have come into each state since then, to the minute."""
+    minute = func.date_trunc("minute", since)
+    parts = union_all(
+        select(submission_arrival.c.state, submission_arrival.c.number).where(submission_arrival.c.minute >= minute),
+        select(submission_count_delta.c.state, submission_count_delta.c.delta).where(
+            submission_count_delta.c.delta > 0, submission_count_delta.c.created_at >= minute
+        ),
+    ).subquery()
+    statement = select(parts.c.state, func.sum(parts.c.number)).group_by(parts.c.state)
+    counted = {State(state): int(number) for state, number in await db.execute(statement)}
+    return {state: counted.get(state, 0) for state in State}
+
+
 async def fold_counts(db: AsyncConnection) -> int:
     """Add deltas to the totals; readers see the same sums before and after. Returns how many were folded."""
-    oldest = select(submission_count_delta.c.id).order_by(submission_count_delta.c.id).limit(FOLD_AT_MOST)
-    taken = (
-        delete(submission_count_delta)
-        .where(submission_count_delta.c.id.in_(oldest))
-        .returning(submission_count_delta.c.state, submission_count_delta.c.delta)
-        .cte("taken")
-    )
-    rows = (
-        await db.execute(
-            select(taken.c.state, func.sum(taken.c.delta), func.count()).group_by(taken.c.state).add_cte(taken)
-        )
-    ).all()
-    if rows:
-        statement = upsert(submission_count).values(
-            [{"state": state, "total": total} for state, total, _ in sorted(rows)]
-        )
-        added = {"total": submission_count.c.total + statement.excluded.total}
-        await db.execute(statement.on_conflict_do_update(index_elements=["state"], set_=added))
-    return sum(number for _, _, number in rows)
+    await db.execute(FORGET_ARRIVALS)
+    return int((await db.execute(FOLD, {"at_most": FOLD_AT_MOST})).scalar_one())
 
 
 async def recount(db: AsyncConnection) -> Mapping[State, int]:

@@ -36,7 +36,8 @@ HISTORY = f"""
     FROM arrow WHERE id IN (SELECT id FROM moved) ORDER BY position
 ), recorded AS (
     INSERT INTO change (kind, submission_id, data)
-    SELECT 'submission', id, jsonb_build_object('from', from_state, 'to', to_state)
+    SELECT 'submission', id,
+        arrow.metadata || jsonb_build_object('from', from_state, 'to', to_state, 'trigger', trigger)
     FROM arrow WHERE id IN (SELECT id FROM moved) ORDER BY position
 )
 SELECT {ROW} FROM moved JOIN repository ON repository.id = moved.repository_id

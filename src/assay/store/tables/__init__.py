@@ -1,0 +1,39 @@
+"""Every table, constraint, index and trigger. The migrations build exactly this; a test compares the two."""
+
+from assay.store.tables.base import metadata
+from assay.store.tables.change import change
+from assay.store.tables.content import content, finding, scan
+from assay.store.tables.operation import alarm, audit_event, chore, given_answer, process, queue_pause
+from assay.store.tables.repository import repository, repository_alias
+from assay.store.tables.skill import signing_key, skill, skill_version
+from assay.store.tables.submission import (
+    submission,
+    submission_arrival,
+    submission_count,
+    submission_count_delta,
+    submission_event,
+)
+
+__all__ = [
+    "alarm",
+    "audit_event",
+    "change",
+    "chore",
+    "content",
+    "finding",
+    "given_answer",
+    "metadata",
+    "process",
+    "queue_pause",
+    "repository",
+    "repository_alias",
+    "scan",
+    "signing_key",
+    "skill",
+    "skill_version",
+    "submission",
+    "submission_arrival",
+    "submission_count",
+    "submission_count_delta",
+    "submission_event",
+]

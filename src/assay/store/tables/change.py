@@ -1,0 +1,40 @@
+"""The change feed."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Identity, Index, Table, Text, Uuid, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from assay.store.tables.base import TransactionId, metadata, now, one_of, run_after
+
+change = Table(
+    "change",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("transaction_id", TransactionId, nullable=False, server_default=text("pg_current_xact_id()")),
+    # Handed out after the commit, in commit-safe order: see store/changes.py.
+    Column("serial", BigInteger, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("submission_id", Uuid, ForeignKey("submission.id")),
+    Column("skill_id", Uuid, ForeignKey("skill.id")),
+    Column("data", JSONB, nullable=False),
+    now("created_at"),
+    one_of("kind", ("submission", "bulk", "publish")),
+)
+Index(
+    "change_unnumbered_idx",
+    change.c.transaction_id,
+    change.c.id,
+    postgresql_where=change.c.serial.is_(None),
+)
+
+# Whoever follows the feed is woken by the commit, once a transaction.
+run_after(
+    """
+CREATE FUNCTION announce_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('assay_change', '');
+    RETURN NULL;
+END
+$$
+"""
+)
+run_after("CREATE TRIGGER announce_change AFTER INSERT ON change FOR EACH STATEMENT EXECUTE FUNCTION announce_change()")

@@ -1,0 +1,75 @@
+"""Contents by digest, what scans said of them, and what the scans found."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Identity,
+    Integer,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from assay.model.finding import Severity
+from assay.model.verdict import Decision, Outcome
+from assay.store.tables.base import is_digest, metadata, now, one_of
+
+content = Table(
+    "content",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("files", JSONB, nullable=False),
+    Column("file_count", Integer, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    now("created_at"),
+    is_digest("digest"),
+    CheckConstraint("file_count > 0", name="file_count"),
+)
+
+scan = Table(
+    "scan",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("content_digest", Text, ForeignKey("content.digest"), nullable=False),
+    Column("tier", SmallInteger, nullable=False),
+    Column("engine", Text, nullable=False),
+    Column("ruleset", Text, nullable=False),
+    Column("has_code", Boolean, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("decision", Text),
+    Column("path", Text),
+    Column("score", SmallInteger),
+    Column("duration_ms", Float, nullable=False),
+    now("created_at"),
+    UniqueConstraint("content_digest", "tier", "engine", "ruleset", name="scan_subject_key"),
+    one_of("outcome", Outcome),
+    one_of("decision", Decision),
+    CheckConstraint("tier BETWEEN 1 AND 3", name="tier"),
+    CheckConstraint("score BETWEEN 0 AND 100", name="score"),
+    # A scanner that failed has given no verdict; one that succeeded has.
+    CheckConstraint("(outcome = 'ERROR') = (score IS NULL)", name="error_is_no_verdict"),
+)
+
+finding = Table(
+    "finding",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("scan_id", BigInteger, ForeignKey("scan.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("rule_id", Text, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("line", Integer, nullable=False),
+    Column("excerpt", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("remediation", Text, nullable=False),
+    one_of("severity", Severity),
+    CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
+)

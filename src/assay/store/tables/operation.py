@@ -1,0 +1,98 @@
+"""What the registry knows of its own running: pauses, chores, processes, alarms, audit, answers given before."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Float,
+    Identity,
+    Index,
+    Integer,
+    SmallInteger,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from assay.store.tables.base import is_digest, metadata, moment, now
+
+queue_pause = Table(
+    "queue_pause",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("paused_by", Text, nullable=False),
+    now("paused_at"),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+    moment("resumed_at"),
+    Column("resumed_by", Text),
+    CheckConstraint("reason <> '' AND paused_by <> ''", name="said"),
+    CheckConstraint("(resumed_at IS NULL) = (resumed_by IS NULL)", name="resumed"),
+    # At most one pause is open.
+    Index("queue_pause_open_key", text("(true)"), unique=True, postgresql_where=text("resumed_at IS NULL")),
+)
+
+chore = Table(
+    "chore",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("every_seconds", Float, nullable=False),
+    Column("budget_seconds", Float, nullable=False),
+    now("known_since"),
+    moment("started_at"),
+    moment("succeeded_at"),
+    Column("duration_ms", Float),
+    Column("amount", BigInteger),
+    moment("failed_at"),
+    Column("error", Text),
+    Column("failures", Integer, nullable=False, server_default="0"),
+)
+
+process = Table(
+    "process",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("in_flight", Integer, nullable=False, server_default="0"),
+    now("started_at"),
+    now("seen_at"),
+)
+
+# A row exists while the alarm is raised: its code is its key, so one condition is one alarm.
+alarm = Table(
+    "alarm",
+    metadata,
+    Column("code", Text, primary_key=True),
+    Column("message", Text, nullable=False),
+    now("raised_at"),
+)
+
+audit_event = Table(
+    "audit_event",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    now("created_at"),
+)
+
+given_answer = Table(
+    "given_answer",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request_digest", Text, nullable=False),
+    Column("status", SmallInteger),
+    Column("body", JSONB),
+    now("created_at"),
+    is_digest("request_digest"),
+)
+Index("given_answer_created_at_idx", given_answer.c.created_at)

@@ -1,0 +1,64 @@
+"""Repositories, and the other names that lead to them."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    literal_column,
+)
+
+from assay.model.repository import Host
+from assay.store.tables.base import metadata, moment, now, one_of
+
+repository = Table(
+    "repository",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("host_id", BigInteger),
+    Column("default_branch", Text),
+    Column("stars", Integer),
+    Column("commit", Text),
+    moment("resolved_at"),
+    # Set when this turns out to be a second name of another repository.
+    Column("merged_into_id", BigInteger, ForeignKey("repository.id")),
+    now("created_at"),
+    one_of("host", Host),
+    CheckConstraint("owner <> '' AND name <> ''", name="named"),
+    UniqueConstraint("host", "host_id"),
+)
+Index(
+    "repository_name_key",
+    repository.c.host,
+    func.lower(repository.c.owner),
+    func.lower(repository.c.name),
+    unique=True,
+    postgresql_where=repository.c.merged_into_id.is_(None),
+)
+Index(
+    "repository_name_trigram_idx",
+    func.lower(repository.c.owner + literal_column("'/'::text") + repository.c.name).label("full_name"),
+    postgresql_using="gin",
+    postgresql_ops={"full_name": "gin_trgm_ops"},
+)
+
+repository_alias = Table(
+    "repository_alias",
+    metadata,
+    Column("host", Text, primary_key=True),
+    Column("owner", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("repository_id", BigInteger, ForeignKey("repository.id"), nullable=False),
+    now("created_at"),
+    CheckConstraint("owner = lower(owner) AND name = lower(name)", name="lower_case"),
+)
