@@ -34,6 +34,7 @@ from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
 from assay.store.keys import register_key
 from assay.store.migrate import check_schema
+from assay.submit.repository import SkillFinder
 
 REMEMBERED_IDENTITIES = 10_000
 
@@ -46,6 +47,8 @@ class App:
     database_url: str
     store: Database
     blobs: Blobs
+    github: GitHub
+    finder: SkillFinder
     limits: Limits
     clock: Clock
 
@@ -53,10 +56,20 @@ class App:
 @asynccontextmanager
 async def open_app(settings: Settings, *, application: str, clock: Clock | None = None) -> AsyncIterator[App]:
     """Open everything, or raise an error that says what is missing."""
-    url = database_url(settings)
-    async with open_database(url, PoolOptions(application=application)) as store:
+    url, clock = database_url(settings), clock or Clock()
+    async with open_database(url, PoolOptions(application=application)) as store, _session() as session:
         await check_schema(store)
-        yield App(settings, url, store, open_blobs(settings), Limits(), clock or Clock())
+        github = _github(settings, session, clock)
+        yield App(
+            settings=settings,
+            database_url=url,
+            store=store,
+            blobs=open_blobs(settings),
+            github=github,
+            finder=SkillFinder(github, clock),
+            limits=Limits(),
+            clock=clock,
+        )
 
 
 @asynccontextmanager
@@ -66,31 +79,27 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
     key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
     async with app.store.begin() as db:
         await register_key(db, key.id, key.public_pem)
-    async with _session() as session:
-        urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
-        tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
-        github = GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
-        ruleset, deadline_seconds = load_ruleset(), settings.stuck_seconds * 0.9
-        ledger = Ledger(
-            app.store,
-            worker=f"{socket.gethostname()}:{os.getpid()}",
-            lease_seconds=deadline_seconds,
-            engine=ENGINE,
-            ruleset=ruleset.version,
-        )
-        yield Tools(
-            store=app.store,
-            blobs=app.blobs,
-            fetcher=Fetcher(github, app.blobs, app.limits, clock),
-            ruleset=ruleset,
-            policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
-            key=key,
-            clock=clock,
-            budget=RetryBudget(seconds=settings.retry_seconds),
-            identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
-            ledger=ledger,
-            deadline_seconds=deadline_seconds,
-        )
+    ruleset, deadline_seconds = load_ruleset(), settings.stuck_seconds * 0.9
+    ledger = Ledger(
+        app.store,
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        lease_seconds=deadline_seconds,
+        engine=ENGINE,
+        ruleset=ruleset.version,
+    )
+    yield Tools(
+        store=app.store,
+        blobs=app.blobs,
+        fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
+        ruleset=ruleset,
+        policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
+        key=key,
+        clock=clock,
+        budget=RetryBudget(seconds=settings.retry_seconds),
+        identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
+        ledger=ledger,
+        deadline_seconds=deadline_seconds,
+    )
 
 
 def worker_options(settings: Settings) -> WorkerOptions:
@@ -130,6 +139,12 @@ def open_signing_key(file: Path) -> SigningKey:
     private = serialization.load_pem_private_key(file.read_bytes(), password=None)
     assert isinstance(private, Ed25519PrivateKey)
     return SigningKey(private)
+
+
+def _github(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> GitHub:
+    urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
+    tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
+    return GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
 
 
 @asynccontextmanager

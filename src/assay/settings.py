@@ -60,6 +60,7 @@ class Settings(BaseModel):
     worker_concurrency: int = Field(
         20, ge=2, le=100, description="Batches in flight in a worker; 10 × 20 are 200 submissions."
     )
+    enqueue_chunk: int = Field(100, ge=1, le=1000, description="Jobs of a bulk request that are one statement.")
     lease_seconds: int = Field(30, ge=2, le=3600, description="A worker silent for so long loses its jobs.")
     retry_seconds: int = Field(
         30, ge=0, le=3600, description="The n-th retry waits n times as long; three retries, then FAILED."

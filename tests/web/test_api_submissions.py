@@ -96,7 +96,7 @@ BAD_BODIES: list[tuple[dict[str, Any], int, str]] = [
     ({"content": b"{"}, 400, ""),
     ({"content": b'{"repoUrl": "\xff"}'}, 400, "body: it is not UTF-8"),
     ({"content": b'{"repoUrl": "\\ud800"}'}, 400, ""),
-    ({"content": b" " * 65_537}, 413, "65,536 bytes"),
+    ({"content": b" " * (2 * 1024 * 1024 + 1)}, 413, "2,097,152 bytes"),
     ({"content": b"{}", "headers": {"content-type": "text/plain"}}, 415, "application/json"),
     ({"content": b"{}", "headers": {}}, 415, "application/json"),
 ]

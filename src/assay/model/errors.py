@@ -2,9 +2,12 @@
 
 AssayError
 ├── Invalid        the request is wrong; the message says what and where
+│   └── NoSkill        what was named holds no skill
 ├── NotFound       there is no such thing
 ├── Conflict       the thing has changed meanwhile, or the name is taken
+├── Unauthenticated    the caller has not said who it is, or not proved it
 ├── Forbidden      the caller may not do this
+├── Throttled      the caller has tried too often; again after `retry_after_seconds`
 └── Unavailable    the world's fault; try again after `retry_after_seconds`
     └── RateLimited    a budget of the outside world is spent until then
 
@@ -30,6 +33,12 @@ class Invalid(AssayError):
     code = "invalid"
 
 
+class NoSkill(Invalid):
+    """What was named holds no skill."""
+
+    code = "no_skill"
+
+
 class NotFound(AssayError):
     """There is no such thing."""
 
@@ -42,10 +51,26 @@ class Conflict(AssayError):
     code = "conflict"
 
 
+class Unauthenticated(AssayError):
+    """The caller has not proved who it is."""
+
+    code = "unauthenticated"
+
+
 class Forbidden(AssayError):
     """The caller may not do this."""
 
     code = "forbidden"
+
+
+class Throttled(AssayError):
+    """The caller has tried too often."""
+
+    code = "too_many_attempts"
+
+    def __init__(self, message: str, *, retry_after_seconds: float, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Unavailable(AssayError):

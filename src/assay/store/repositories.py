@@ -1,6 +1,6 @@
 """Repositories under one identity: spellings and renames all lead to the same row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import Host, Repository, RepositoryName
+from assay.store.records import json_text
 from assay.store.tables import repository, repository_alias
 
 COLUMNS = (
@@ -34,6 +35,32 @@ CONFIRM = text(
 )
 
 
+FIND_ALL = text(
+    f"""
+    WITH wanted AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS wanted (host text, owner text, name text)
+    )
+    SELECT wanted.*, {", ".join(f"repository.{column.name}" for column in COLUMNS)}
+    FROM wanted
+    JOIN repository_alias AS alias USING (host, owner, name)
+    JOIN repository ON repository.id = alias.repository_id
+    UNION ALL
+    SELECT wanted.*, {", ".join(f"repository.{column.name}" for column in COLUMNS)}
+    FROM wanted
+    JOIN repository ON repository.host = wanted.host AND lower(repository.owner) = wanted.owner
+        AND lower(repository.name) = wanted.name AND repository.merged_into_id IS NULL
+    """
+)
+ADD = text(
+    """
+    INSERT INTO repository (host, owner, name)
+    SELECT host, owner, name
+    FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS fresh (host text, owner text, name text)
+    ON CONFLICT DO NOTHING
+    """
+)
+
+
 async def find_repository(db: AsyncConnection, name: RepositoryName) -> Repository | None:
     """The repository that is, or once was, called this."""
     host, owner, plain = name.key
@@ -51,24 +78,26 @@ async def find_repository(db: AsyncConnection, name: RepositoryName) -> Reposito
     return repository_of(row) if row else None
 
 
-async def find_or_add_repository(db: AsyncConnection, name: RepositoryName) -> Repository:
-    """Idempotent; two that add the same name at once get the same row."""
-    found = await find_repository(db, name)
-    if found:
-        return found
-    added = (
-        upsert(repository)
-        .values(host=name.host.value, owner=name.owner, name=name.name)
-        .on_conflict_do_nothing()
-        .returning(*COLUMNS)
-    )
-    row = (await db.execute(added)).one_or_none()
-    if row:
-        return repository_of(row)
-    # Somebody else has just committed it: it was invisible to the first look, not to this one.
-    found = await find_repository(db, name)
-    assert found is not None
+async def find_or_add_repositories(
+    db: AsyncConnection, names: Iterable[RepositoryName]
+) -> dict[tuple[str, str, str], Repository]:
+    """By the key of the name. Idempotent; two that add the same name at once get the same row."""
+    wanted = {name.key: name for name in names}
+    found = await _find_all(db, sorted(wanted))
+    if missing := sorted(set(wanted) - set(found)):
+        rows = [{"host": key[0], "owner": wanted[key].owner, "name": wanted[key].name} for key in missing]
+        await db.execute(ADD, {"rows": json_text(rows)})
+        # Also those that somebody else has just committed: invisible to the first look, not to this one.
+        found |= await _find_all(db, missing)
     return found
+
+
+async def _find_all(
+    db: AsyncConnection, keys: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], Repository]:
+    rows = [{"host": host, "owner": owner, "name": name} for host, owner, name in keys]
+    found = await db.execute(FIND_ALL, {"rows": json_text(rows)})
+    return {(host, owner, name): repository_of(row) for host, owner, name, *row in found}
 
 
 async def record_resolution(

@@ -50,16 +50,6 @@ async def get_submission(db: AsyncConnection, submission_id: UUID) -> Submission
     return submission_of(row)
 
 
-async def lock_by_natural_key(db: AsyncConnection, repository_id: int, skill_name: str, skill_path: str) -> Submission:
-    """The submission of this skill, locked until the end of the transaction."""
-    statement = _read().where(
-        submission.c.repository_id == repository_id,
-        submission.c.skill_name == skill_name,
-        submission.c.skill_path == skill_path,
-    )
-    return submission_of((await db.execute(statement.with_for_update(of=submission))).one())
-
-
 async def list_submissions(
     db: AsyncConnection,
     *,

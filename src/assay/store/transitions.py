@@ -92,7 +92,18 @@ class NewSubmission:
     origin: Origin
     submitter: str | None
     upload_digest: str | None
+    actor: str
     priority: int = 0
+
+
+@dataclass(frozen=True)
+class Reopening:
+    """A decided submission that goes back to the queue."""
+
+    before: Submission
+    upload_digest: str | None
+    actor: str
+    trigger: str = "submitted again"
 
 
 @dataclass(frozen=True)
@@ -128,11 +139,14 @@ class Move:
 
 
 async def insert_submissions(
-    db: AsyncConnection, news: Sequence[NewSubmission], *, actor: str
+    db: AsyncConnection, news: Sequence[NewSubmission], *, batch: UUID | None = None
 ) -> dict[UUID, Submission]:
-    """Insert rows with their first event and change record; those whose natural key is taken are left out."""
-    first = (Step(State.RECEIVED, "submitted"),)
-    arrows = [arrow for new in news for arrow in _arrows(new.id, None, first, actor)]
+    """Insert rows with their first event and change record; those whose natural key is taken are left out.
+
+    What came in with a `batch` says so, because the batch is announced as a whole.
+    """
+    first = (Step(State.RECEIVED, "submitted", {"batch": str(batch)} if batch else {}),)
+    arrows = [arrow for new in news for arrow in _arrows(new.id, None, first, new.actor)]
     rows = await db.execute(INSERT, {"rows": json_text(list(map(asdict, news))), "arrows": json_text(arrows)})
     return _by_id(rows.all())
 
@@ -161,13 +175,23 @@ async def move_all(db: AsyncConnection, moves: Sequence[Move]) -> dict[UUID, Sub
     return moved
 
 
-async def reopen(
-    db: AsyncConnection, before: Submission, step: Step, *, actor: str, upload_digest: str | None
-) -> Submission:
-    """Back to RECEIVED for a new cycle: fresh budgets, no reason; the caller enqueues its job."""
-    fresh = {"cycle": before.cycle + 1, "attempts": 0, "claims": 0, "upload_digest": upload_digest}
+async def reopen_all(db: AsyncConnection, reopenings: Sequence[Reopening]) -> dict[UUID, Submission]:
+    """Back to RECEIVED for a new cycle: fresh budgets, no reason; the caller holds the locks and enqueues the jobs."""
     reasons = dict.fromkeys(("reason_code", "reason_message", "next_step"))
-    return await move_one(db, Move(before, (step,), actor, fresh | reasons, new_round=True))
+    moves = [
+        Move(
+            each.before,
+            (Step(State.RECEIVED, each.trigger),),
+            each.actor,
+            {"cycle": each.before.cycle + 1, "attempts": 0, "claims": 0, "upload_digest": each.upload_digest} | reasons,
+            new_round=True,
+        )
+        for each in reopenings
+    ]
+    moved = await move_all(db, moves)
+    if len(moved) != len(moves):
+        raise AssertionError("A submission that is reopened must be locked first.")
+    return moved
 
 
 async def update_in_place(db: AsyncConnection, before: Submission, **assign: object) -> None:

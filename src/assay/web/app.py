@@ -18,6 +18,7 @@ from litestar.types.internal_types import PathParameterDefinition
 
 from assay import __version__
 from assay.app import App
+from assay.model.account import ANONYMOUS
 from assay.model.errors import AssayError
 from assay.web.api import changes, skills, submissions
 from assay.web.errors import on_assay_error, on_bug, on_http_error
@@ -65,6 +66,7 @@ def build_app(registry: Callable[[], App]) -> Litestar:
         ],
         dependencies={
             "assay": Provide(registry, sync_to_thread=False),
+            "caller": Provide(lambda: ANONYMOUS, sync_to_thread=False),
             "traffic": Provide(lambda: traffic, sync_to_thread=False),
         },
         before_request=refuse_what_is_not_read,

@@ -9,12 +9,13 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.response import Template
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
-from assay.model.errors import AssayError, Conflict, Forbidden, Invalid, NotFound, RateLimited, Unavailable
+from assay.model.errors import AssayError, Conflict, Forbidden, Invalid, NoSkill, NotFound, RateLimited, Unavailable
 from assay.web.parameters import query_names
 
 log = structlog.get_logger()
 PROBLEM = "application/problem+json"
 STATUS: dict[type[AssayError], int] = {
+    NoSkill: 422,
     Invalid: 400,
     Forbidden: 403,
     NotFound: 404,

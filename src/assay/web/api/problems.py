@@ -10,9 +10,10 @@ from assay.web.errors import PROBLEM
 MEANING = {
     400: "The request is wrong; `detail` names the parameter or field.",
     404: "There is no such thing.",
-    409: "Another upload of this skill is being examined; send this one when it is decided.",
+    409: "It conflicts with what is there; `detail` says with what.",
     413: "The body is too large.",
     415: "The body is not of the type that this route reads.",
+    422: "The repository has no skill that could be submitted.",
     503: "The database or the blob store does not answer; ask again after `Retry-After` seconds.",
 }
 

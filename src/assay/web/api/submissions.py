@@ -10,6 +10,8 @@ from assay.model.errors import Invalid
 from assay.model.submission import CATEGORIES, Category, State
 from assay.serve.queue import read_queue, read_submission
 from assay.serve.stats import read_stats
+from assay.web.api.bulk import bulk
+from assay.web.api.discover import discover
 from assay.web.api.present import present_detail, present_stats, present_submission
 from assay.web.api.problems import problems
 from assay.web.api.submit import submit, upload
@@ -59,5 +61,5 @@ async def get_submission(assay: Assay, submission_id: FromPath[UUID]) -> Submiss
 router = Router(
     "/api/v1/submissions",
     tags=["submissions"],
-    route_handlers=[submit, upload, list_submissions, stats, get_submission],
+    route_handlers=[submit, bulk, discover, upload, list_submissions, stats, get_submission],
 )

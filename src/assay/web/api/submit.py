@@ -1,7 +1,8 @@
-"""Ways in: one skill of a repository, or an archive of one."""
+"""Ways in: one skill, several, a whole repository, or an archive. All end in the same admission."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, post
@@ -9,31 +10,47 @@ from litestar.datastructures import UploadFile
 from litestar.params import JSONBody, MultipartBody
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
+from assay.model.errors import Invalid
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin
 from assay.scan.front_matter import describe
-from assay.submit.accept import Accepted, Admission, Request, accept_submission
+from assay.submit.accept import Request, accept_submission
+from assay.submit.bulk import Item, accept_batch
 from assay.submit.upload import read_upload
-from assay.submit.validate import DEFAULT_PATH, checked_skill_name, slug_of, wanted_skill
+from assay.submit.validate import DEFAULT_PATH, checked_skill_name, parse_repository_url, slug_of
+from assay.submit.whole import request_all
+from assay.web.api.batch_views import (
+    LARGEST_BATCH_BYTES,
+    AcceptedView,
+    Body,
+    RepoUrl,
+    SkillName,
+    SkillPath,
+    Skills,
+)
+from assay.web.api.once import IdempotencyKey, answer_once
+from assay.web.api.present_admission import present_accepted, present_admitted
 from assay.web.api.problems import answer, problems
-from assay.web.api.views import AcceptedView
-from assay.web.given import Assay
+from assay.web.api.sender import Sender
+from assay.web.given import Assay, CalledBy
 
-LARGEST_REQUEST_BYTES = 64 * 1024
 UPLOADS = RepositoryName(Host.UPLOAD, "local", "uploads")
-
-ADMITTED = {
-    HTTP_200_OK: answer(AcceptedView, "This skill was submitted before: the same submission, `duplicate` or reopened."),
-    **problems(400, 413, 415, 503),
-}
+NOT_NEW = "Nothing is new: the same submission as before, `duplicate` or reopened."
 
 
-class SubmitBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """One skill of a repository."""
+class SubmitBody(Body, frozen=True):
+    """One skill (`skillName`, `skillPath`), several (`skills`), or all skills of a repository (`repoUrl` alone)."""
 
-    repo_url: Annotated[str, msgspec.Meta(max_length=500, description="`https://github.com/owner/repository`")]
-    skill_name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
-    skill_path: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+    repo_url: RepoUrl
+    skill_name: SkillName | None = None
+    skill_path: SkillPath | None = None
+    skills: Skills | None = None
+    source: Annotated[
+        Literal["api", "web", "cli", "cli-submit", "cli-auto"], msgspec.Meta(description="Which client this is.")
+    ] = "api"
+    email: Annotated[str, msgspec.Meta(max_length=320, description="Accepted from older clients; not kept.")] | None = (
+        None
+    )
 
 
 class UploadBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -45,50 +62,53 @@ class UploadBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
 
 @post(
     "/",
-    summary="Submit one skill",
+    summary="Submit a skill, several, or a whole repository",
     status_code=HTTP_201_CREATED,
-    responses=ADMITTED,
-    request_max_body_size=LARGEST_REQUEST_BYTES,
+    responses={HTTP_200_OK: answer(AcceptedView, NOT_NEW), **problems(400, 404, 409, 413, 415, 422, 503)},
+    request_max_body_size=LARGEST_BATCH_BYTES,
 )
-async def submit(assay: Assay, data: JSONBody[SubmitBody]) -> Response[AcceptedView]:
+async def submit(
+    assay: Assay, caller: CalledBy, data: JSONBody[SubmitBody], idempotency_key: IdempotencyKey = None
+) -> Response[AcceptedView]:
     """Idempotent: the same skill again answers with the same submission, `duplicate` while it is under way."""
-    wanted = wanted_skill(data.repo_url, data.skill_name, data.skill_path, assay.settings.github_web_url)
-    request = Request(wanted.repository, wanted.skill_name, wanted.skill_path, Origin.API)
-    return await _accept(assay, request)
+    sender = Sender(caller, Origin.CLI if data.source.startswith("cli") else Origin.API, assay.settings.github_web_url)
+    repository, folder = parse_repository_url(data.repo_url, sender.web_url)
+    is_named = data.skill_name is not None or data.skill_path is not None
+    if data.skills is not None and is_named:
+        raise Invalid("Give either skills or skillName and skillPath, not both.", code="bad_body")
+    is_whole = data.skills is None and not is_named and not folder
+    found = await assay.finder.find(repository) if is_whole else None
+
+    async def work(db: Any) -> tuple[int, AcceptedView]:
+        if data.skills is None and found is None:
+            request = sender.request(data.repo_url, data.skill_name, data.skill_path)
+            return present_accepted(await accept_submission(db, request), assay.settings.base_url)
+        items: Sequence[Item]
+        if found is not None:
+            items = await request_all(db, found, sender.origin, sender.submitter, sender.actor)
+        else:
+            items = [sender.item(data.repo_url, each.name, each.path) for each in data.skills or ()]
+        return present_admitted(await accept_batch(db, items), assay.settings.base_url)
+
+    return await answer_once(assay, caller, "submit", idempotency_key, data, work)
 
 
 @post(
     "/upload",
     summary="Submit an archive of one skill folder",
     status_code=HTTP_201_CREATED,
-    responses={**ADMITTED, **problems(409)},
+    responses={HTTP_200_OK: answer(AcceptedView, NOT_NEW), **problems(400, 409, 413, 415, 503)},
 )
-async def upload(assay: Assay, data: MultipartBody[UploadBody]) -> Response[AcceptedView]:
+async def upload(assay: Assay, caller: CalledBy, data: MultipartBody[UploadBody]) -> Response[AcceptedView]:
     """The same admission and pipeline as a repository, for a folder that is not in one."""
     received = await asyncio.to_thread(read_upload, await data.archive.read(), assay.limits)
     described = describe(received.source.skill_md)
     name = checked_skill_name(data.skill_name or described.name or received.folder)
     digest = await assay.blobs.save(received.source)
     path = f"{slug_of(name)}/{DEFAULT_PATH}"
-    return await _accept(assay, Request(UPLOADS, name, path, Origin.UPLOAD, upload_digest=digest))
-
-
-async def _accept(assay: Assay, request: Request) -> Response[AcceptedView]:
+    sender = Sender(caller, Origin.UPLOAD, assay.settings.github_web_url)
+    request = Request(UPLOADS, name, path, sender.origin, sender.submitter, sender.actor, upload_digest=digest)
     async with assay.store.begin() as db:
         accepted = await accept_submission(db, request)
-    status = HTTP_201_CREATED if accepted.admission is Admission.CREATED else HTTP_200_OK
-    return Response(_present_accepted(accepted, assay.settings.base_url), status_code=status)
-
-
-def _present_accepted(accepted: Accepted, base_url: str) -> AcceptedView:
-    submission = accepted.submission
-    return AcceptedView(
-        id=submission.id,
-        state=submission.state,
-        created_at=submission.created_at,
-        duplicate=accepted.admission is Admission.DUPLICATE,
-        already_verified=accepted.was_published,
-        blocked=accepted.admission is Admission.BLOCKED,
-        skill_id=submission.skill_id,
-        status_url=f"{base_url}/submissions/{submission.id}",
-    )
+    status, view = present_accepted(accepted, assay.settings.base_url)
+    return Response(view, status_code=status)

@@ -109,19 +109,6 @@ class SubmissionDetailView(SubmissionView, frozen=True):
     scan_results: list[ScanView]
 
 
-class AcceptedView(View, frozen=True):
-    """The answer to a submission."""
-
-    id: UUID
-    state: State
-    created_at: datetime
-    duplicate: bool
-    already_verified: bool
-    blocked: bool
-    skill_id: UUID | None
-    status_url: str
-
-
 class StatsView(View, frozen=True):
     """The numbers of the queue, all of the same moment."""
 
