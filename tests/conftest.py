@@ -15,7 +15,7 @@ import httpx
 import pytest
 import structlog
 
-from assay.app import App, open_app, open_tools, worker_options
+from assay.app import App, open_app, open_tools, pause_gate, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
 from assay.model.submission import ACTIVE
 from assay.pipeline import Tools, process
@@ -160,7 +160,13 @@ class Registry:
         stopping = asyncio.Event()
         options = replace(worker_options(self.app.settings), idle_seconds=0.2)
         worker = asyncio.create_task(
-            run_worker(self.app.database_url, lambda job: process(job, self.tools), options, stopping)
+            run_worker(
+                self.app.database_url,
+                lambda job: process(job, self.tools),
+                options,
+                stopping,
+                pause_gate(self.app),
+            )
         )
         try:
             await self.until_idle()

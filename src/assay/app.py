@@ -26,7 +26,7 @@ from assay.model.files import write_once
 from assay.pipeline import Tools
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
-from assay.queue.worker import WorkerOptions
+from assay.queue.worker import Gate, WorkerOptions
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.settings import Settings
@@ -34,6 +34,7 @@ from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
 from assay.store.keys import register_key
 from assay.store.migrate import check_schema
+from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
 
 REMEMBERED_IDENTITIES = 10_000
@@ -100,6 +101,16 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
         ledger=ledger,
         deadline_seconds=deadline_seconds,
     )
+
+
+def pause_gate(app: App) -> Gate:
+    """Whether the queue is paused, as the database says."""
+
+    async def is_paused() -> bool:
+        async with app.store.begin() as db:
+            return await read_pause(db) is not None
+
+    return is_paused
 
 
 def worker_options(settings: Settings) -> WorkerOptions:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, literal, select, tuple_
+from sqlalchemy import ARRAY, Select, Uuid, any_, literal, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import NotFound
@@ -44,10 +44,16 @@ COLUMNS = (
 
 async def get_submission(db: AsyncConnection, submission_id: UUID) -> Submission:
     """One submission, or NotFound."""
-    row = (await db.execute(_read().where(submission.c.id == submission_id))).one_or_none()
+    row = (await db.execute(read_submissions().where(submission.c.id == submission_id))).one_or_none()
     if row is None:
         raise NotFound(f"There is no submission {submission_id}.", code="submission_not_found")
     return submission_of(row)
+
+
+async def find_submissions(db: AsyncConnection, ids: Sequence[UUID]) -> dict[UUID, Submission]:
+    """Those that exist, by id."""
+    rows = await db.execute(read_submissions().where(submission.c.id == any_(literal(list(ids), ARRAY(Uuid)))))
+    return {each.id: each for each in map(submission_of, rows)}
 
 
 async def list_submissions(
@@ -58,7 +64,7 @@ async def list_submissions(
     limit: int,
 ) -> list[Submission]:
     """A page, newest first, from after the `before` position (created_at, id)."""
-    statement = _read()
+    statement = read_submissions()
     if states is not None:
         statement = statement.where(submission.c.state.in_([state.value for state in sorted(states)]))
     if before is not None:
@@ -67,7 +73,9 @@ async def list_submissions(
     return [submission_of(row) for row in await db.execute(ordered)]
 
 
-def _read() -> Select[Any]:
+def read_submissions() -> Select[Any]:
+    """The statement that rows of submissions are read by, to be narrowed and ordered."""
+    """Submissions with their repositories."""
     joined = submission.join(repository, submission.c.repository_id == repository.c.id)
     return select(*COLUMNS, *REPOSITORY_COLUMNS).select_from(joined)
 

@@ -104,6 +104,8 @@ class Reopening:
     upload_digest: str | None
     actor: str
     trigger: str = "submitted again"
+    metadata: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    priority: int = 0
 
 
 @dataclass(frozen=True)
@@ -181,9 +183,16 @@ async def reopen_all(db: AsyncConnection, reopenings: Sequence[Reopening]) -> di
     moves = [
         Move(
             each.before,
-            (Step(State.RECEIVED, each.trigger),),
+            (Step(State.RECEIVED, each.trigger, each.metadata),),
             each.actor,
-            {"cycle": each.before.cycle + 1, "attempts": 0, "claims": 0, "upload_digest": each.upload_digest} | reasons,
+            {
+                "cycle": each.before.cycle + 1,
+                "attempts": 0,
+                "claims": 0,
+                "priority": each.priority,
+                "upload_digest": each.upload_digest,
+                **reasons,
+            },
             new_round=True,
         )
         for each in reopenings

@@ -20,6 +20,7 @@ from assay import __version__
 from assay.app import App
 from assay.model.account import ANONYMOUS
 from assay.model.errors import AssayError
+from assay.web.admin import queue as admin_queue
 from assay.web.api import changes, skills, submissions
 from assay.web.errors import on_assay_error, on_bug, on_http_error
 from assay.web.head import answer_head
@@ -49,6 +50,7 @@ def build_app(registry: Callable[[], App]) -> Litestar:
             skills.router,
             changes.changes,
             changes.keys,
+            admin_queue.router,
             healthz,
             readyz,
             metrics,

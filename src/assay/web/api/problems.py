@@ -9,6 +9,8 @@ from assay.web.errors import PROBLEM
 
 MEANING = {
     400: "The request is wrong; `detail` names the parameter or field.",
+    401: "Sign in, or send the internal key.",
+    403: "You may not do this.",
     404: "There is no such thing.",
     409: "It conflicts with what is there; `detail` says with what.",
     413: "The body is too large.",
