@@ -1,0 +1,117 @@
+"""Many at once: one admission, answers that add up, one announcement."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import text
+
+from assay.model.errors import Invalid
+from assay.model.repository import Host, RepositoryName
+from assay.model.submission import Origin, State
+from assay.store.database import Database
+from assay.submit.accept import Accepted, Admission, Request
+from assay.submit.bulk import accept_batch
+from tests.conftest import Registry
+from tests.processes import check_invariants
+from tests.skills import a_skill
+from tests.web.statements import statements
+
+
+def a_request(name: str, repository: str = "acme/tools", path: str | None = None) -> Request:
+    """One skill of a repository."""
+    owner, plain = repository.split("/")
+    return Request(RepositoryName(Host.GITHUB, owner, plain), name, path or f"skills/{name}/SKILL.md", Origin.BULK)
+
+
+async def rows(store: Database, table: str) -> int:
+    """Rows of a table."""
+    async with store.begin() as db:
+        return (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one()
+
+
+async def test_a_thousand_cost_the_statements_of_one(registry: Registry) -> None:
+    """R8, R51: set-based, so the number of statements does not grow with the items (but for chunks of jobs)."""
+    store = registry.app.store
+    with statements(store) as one:
+        async with store.begin() as db:
+            await accept_batch(db, [a_request("only")])
+    with statements(store) as many:
+        async with store.begin() as db:
+            await accept_batch(db, [a_request(f"skill-{number}", f"acme/repo-{number % 50}") for number in range(1000)])
+    assert len(many) <= len(one) + 1
+    assert await rows(store, "submission") == await rows(store, "pgqueuer") == 1001
+    await check_invariants(store)
+
+
+async def test_items_of_one_batch_for_the_same_skill_are_one_submission(registry: Registry) -> None:
+    """I46, I48: spellings of a repository and repetitions within a request lead to one row."""
+    items = [a_request("pdf"), a_request("pdf", "Acme/TOOLS"), a_request("csv"), a_request("pdf")]
+    async with registry.app.store.begin() as db:
+        batch = await accept_batch(db, items)
+    admissions = [each.admission for each in batch.results if isinstance(each, Accepted)]
+    assert admissions == [Admission.CREATED, Admission.DUPLICATE, Admission.CREATED, Admission.DUPLICATE]
+    first, second, _, fourth = (each.submission.id for each in batch.results if isinstance(each, Accepted))
+    assert first == second == fourth
+    assert await rows(registry.app.store, "submission") == 2
+
+
+async def test_what_is_wrong_with_one_does_not_stop_the_others(registry: Registry) -> None:
+    """R50: an error keeps its place among the results."""
+    async with registry.app.store.begin() as db:
+        batch = await accept_batch(db, [a_request("pdf"), Invalid("no such URL"), a_request("csv")])
+    assert [index for index, _ in batch.errors] == [1]
+    assert batch.count(Admission.CREATED) == 2
+
+
+async def test_a_batch_is_announced_once(registry: Registry) -> None:
+    """R52: one aggregate record, and each of its submissions names the batch."""
+    async with registry.app.store.begin() as db:
+        batch = await accept_batch(db, [a_request(f"skill-{number}") for number in range(5)])
+    async with registry.app.store.begin() as db:
+        found = (await db.execute(text("SELECT kind, data->>'batch', data->>'count' FROM change ORDER BY id"))).all()
+    assert found == [*[("submission", str(batch.id), None)] * 5, ("bulk", str(batch.id), "5")]
+
+
+async def test_nothing_new_is_not_announced(registry: Registry) -> None:
+    """R52: a batch of duplicates changes nothing."""
+    for _ in range(2):
+        async with registry.app.store.begin() as db:
+            await accept_batch(db, [a_request("pdf")])
+    assert await rows(registry.app.store, "change") == 2
+
+
+async def test_a_batch_reopens_what_was_decided_unless_it_may_not(registry: Registry) -> None:
+    """I9, I43: submitted again is looked at again, in the same row; whoever enqueues blindly does not."""
+    registry.github.add_repository("acme/tools", files={"skills/pdf/SKILL.md": a_skill("pdf")})
+    store = registry.app.store
+    async with store.begin() as db:
+        await accept_batch(db, [a_request("pdf"), a_request("missing")])
+    await registry.work()
+    for may_reopen, wanted in ((False, Admission.DUPLICATE), (True, Admission.REOPENED)):
+        async with store.begin() as db:
+            batch = await accept_batch(db, [a_request("pdf"), a_request("missing")], may_reopen=may_reopen)
+        assert [each.admission for each in batch.results if isinstance(each, Accepted)] == [wanted, wanted]
+    assert [each.submission.state for each in batch.results if isinstance(each, Accepted)] == [State.RECEIVED] * 2
+    await registry.work()
+    await check_invariants(store)
+    assert await rows(store, "submission") == 2
+
+
+@pytest.mark.parametrize("clients", [20])
+async def test_many_clients_with_the_same_thousand(registry: Registry, clients: int) -> None:
+    """R60, I46, I49: in every order at once, each skill gets one submission, and all answers add up."""
+    items = [a_request(f"skill-{number}", f"acme/repo-{number % 100}") for number in range(1000)]
+
+    async def send(client: int) -> dict[Admission, int]:
+        # Each in an order of its own: who locks in the order given would deadlock here.
+        mine = items[client * 47 :] + items[: client * 47]
+        async with registry.app.store.begin() as db:
+            batch = await accept_batch(db, mine)
+        return {admission: batch.count(admission) for admission in Admission}
+
+    answers = await asyncio.gather(*(send(client) for client in range(clients)))
+    assert all(sum(answer.values()) == 1000 for answer in answers)
+    assert sum(answer[Admission.CREATED] for answer in answers) == 1000
+    assert await rows(registry.app.store, "submission") == await rows(registry.app.store, "pgqueuer") == 1000
+    assert await rows(registry.app.store, "repository") == 100
+    await check_invariants(registry.app.store)
