@@ -9,6 +9,7 @@ from assay.model.errors import Invalid
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin, State
 from assay.store.database import Database
+from assay.store.repositories import find_or_add_repositories
 from assay.submit.accept import Accepted, Admission, Request
 from assay.submit.bulk import accept_batch
 from tests.conftest import Registry
@@ -97,14 +98,18 @@ async def test_a_batch_reopens_what_was_decided_unless_it_may_not(registry: Regi
     assert await rows(store, "submission") == 2
 
 
-@pytest.mark.parametrize("clients", [20])
-async def test_many_clients_with_the_same_thousand(registry: Registry, clients: int) -> None:
+@pytest.mark.parametrize("is_known", [False, True], ids=["new repositories", "known repositories"])
+async def test_many_clients_with_the_same_thousand(registry: Registry, is_known: bool) -> None:
     """R60, I46, I49: in every order at once, each skill gets one submission, and all answers add up."""
+    clients = 20
     items = [a_request(f"skill-{number}", f"acme/repo-{number % 100}") for number in range(1000)]
+    if is_known:
+        async with registry.app.store.begin() as db:
+            await find_or_add_repositories(db, [item.repository for item in items])
 
     async def send(client: int) -> dict[Admission, int]:
-        # Each in an order of its own: who locks in the order given would deadlock here.
-        mine = items[client * 47 :] + items[: client * 47]
+        # From both ends: who inserts in the order given would deadlock in the middle.
+        mine = items if client % 2 else items[::-1]
         async with registry.app.store.begin() as db:
             batch = await accept_batch(db, mine)
         return {admission: batch.count(admission) for admission in Admission}
@@ -115,3 +120,16 @@ async def test_many_clients_with_the_same_thousand(registry: Registry, clients: 
     assert await rows(registry.app.store, "submission") == await rows(registry.app.store, "pgqueuer") == 1000
     assert await rows(registry.app.store, "repository") == 100
     await check_invariants(registry.app.store)
+
+
+async def test_batches_that_come_from_both_ends_do_not_wait_for_each_other_crosswise(registry: Registry) -> None:
+    """I49: rows are inserted in one order, whatever order they are given in; else two would deadlock midway."""
+    items = [a_request(f"skill-{number}") for number in range(5000)]
+    async with registry.app.store.begin() as db:
+        await find_or_add_repositories(db, [items[0].repository])
+
+    async def send(mine: list[Request]) -> int:
+        async with registry.app.store.begin() as db:
+            return (await accept_batch(db, mine)).count(Admission.CREATED)
+
+    assert sum(await asyncio.gather(send(items), send(items[::-1]), send(items), send(items[::-1]))) == 5000
