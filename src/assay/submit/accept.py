@@ -1,6 +1,6 @@
 """The one admission: every way in ends here, in the caller's transaction, as a set of one or of a thousand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -70,8 +70,9 @@ async def accept_submissions(
     The answers are in the order of the requests. What is new is one statement for all; so is what is reopened.
     """
     repositories = await find_or_add_repositories(db, [request.repository for request in requests])
+    known = {repository.id: repository for repository in repositories.values()}
     keys = [_natural_key(repositories[request.repository.key], request) for request in requests]
-    created = await _create(db, keys, requests, batch)
+    created = await _create(db, keys, requests, known, batch)
     standing = await find_standing(db, sorted(set(keys) - set(created)))
     if may_reopen:
         standing |= await lock_standing(db, [each.id for each in standing.values() if _may_reopen(each)])
@@ -87,14 +88,18 @@ def _natural_key(repository: Repository, request: Request) -> NaturalKey:
 
 
 async def _create(
-    db: AsyncConnection, keys: Sequence[NaturalKey], requests: Sequence[Request], batch: UUID | None
+    db: AsyncConnection,
+    keys: Sequence[NaturalKey],
+    requests: Sequence[Request],
+    repositories: Mapping[int, Repository],
+    batch: UUID | None,
 ) -> dict[NaturalKey, Submission]:
     """The rows that were not there. Always in the same order, so that two that insert the same cannot deadlock."""
     first = dict(reversed(list(zip(keys, requests, strict=True))))
     news = [
         NewSubmission(
             id=new_id(),
-            repository_id=key[0],
+            repository=repositories[key[0]],
             skill_name=key[1],
             skill_path=key[2],
             origin=request.origin,
@@ -105,7 +110,11 @@ async def _create(
         for key, request in sorted(first.items(), key=lambda item: item[0])
     ]
     created = await insert_submissions(db, news, batch=batch)
-    return {(new.repository_id, new.skill_name, new.skill_path): created[new.id] for new in news if new.id in created}
+    return {_key_of(submission): submission for submission in created.values()}
+
+
+def _key_of(submission: Submission) -> NaturalKey:
+    return submission.repository.id, submission.skill_name, submission.skill_path
 
 
 def _decide(

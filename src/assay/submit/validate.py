@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from assay.fetch.limits import Limits
@@ -34,6 +35,7 @@ def wanted_skill(repo_url: str, skill_name: str | None, skill_path: str | None, 
     return Wanted(repository, checked_skill_name(name), path)
 
 
+@lru_cache(maxsize=1024)  # the items of a bulk request repeat their repositories
 def parse_repository_url(repo_url: str, web_url: str) -> tuple[RepositoryName, str]:
     """Owner, name and perhaps a folder of a repository URL on the accepted host."""
     owner, name, *rest = [*_segments_below(web_url, repo_url.strip()), "", ""]

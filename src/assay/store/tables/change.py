@@ -1,6 +1,6 @@
 """The change feed."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Identity, Index, Table, Text, Uuid, text
+from sqlalchemy import BigInteger, Column, Identity, Index, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from assay.store.tables.base import TransactionId, metadata, now, one_of, run_after
@@ -13,8 +13,9 @@ change = Table(
     # Handed out after the commit, in commit-safe order: see store/changes.py.
     Column("serial", BigInteger, unique=True),
     Column("kind", Text, nullable=False),
-    Column("submission_id", Uuid, ForeignKey("submission.id")),
-    Column("skill_id", Uuid, ForeignKey("skill.id")),
+    # No foreign keys: every record is written by the statement that writes its subject, and none is ever deleted.
+    Column("submission_id", Uuid),
+    Column("skill_id", Uuid),
     Column("data", JSONB, nullable=False),
     now("created_at"),
     one_of("kind", ("submission", "bulk", "publish")),
