@@ -1,0 +1,110 @@
+"""Whatever is sent to a described route: no 5xx, no status and no body that the description does not know."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from assay.github.fake import FakeGitHub, serve
+from assay.settings import Settings
+from assay.web.openapi import render_openapi
+from tests.conftest import SECRET
+from tests.processes import a_process
+from tests.skills import a_repository
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+DOCUMENT: dict[str, Any] = json.loads(render_openapi())
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+# A stream has no end to wait for; it is tested by those who listen to it.
+OPERATIONS = [
+    (method, path)
+    for path, item in sorted(DOCUMENT["paths"].items())
+    for method in sorted(item)
+    if "/stream" not in path
+]
+EXAMPLES = 20
+
+
+async def _database(postgres_url: str, statement: str) -> None:
+    admin = await asyncpg.connect(postgres_url.replace("/assay?", "/postgres?"))
+    await admin.execute(statement)
+    await admin.close()
+
+
+@pytest.fixture(scope="module")
+def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real web process with a few submissions."""
+    name = f"test_{uuid4().hex}"
+    asyncio.run(_database(postgres_url, f"CREATE DATABASE {name} TEMPLATE assay"))
+    world, folder = FakeGitHub(anonymous_limit=100_000), tmp_path_factory.mktemp("schemathesis")
+    world.add_repository("acme/tools", files=a_repository("pdf", "csv"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with serve(world) as github:
+        chosen = Settings.from_mapping(
+            {
+                "ASSAY_DATA_DIR": str(folder / "data"),
+                "ASSAY_DATABASE_URL": postgres_url.replace("/assay?", f"/{name}?"),
+                "ASSAY_INTERNAL_KEY": SECRET,
+                "ASSAY_JWT_SECRET": SECRET,
+                "ASSAY_WEBHOOK_SECRET": SECRET,
+                "ASSAY_PORT": str(port),
+                **github.urls(),
+            }
+        )
+        with a_process("web", chosen, folder / "web.log"):
+            url = f"http://127.0.0.1:{port}"
+            _until_it_answers(url, folder / "web.log")
+            body = {"repoUrl": f"{chosen.github_web_url}/acme/tools"}
+            assert httpx.post(f"{url}/api/v1/submissions", json=body, timeout=60).status_code == 201
+            yield url
+    asyncio.run(_database(postgres_url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+def _until_it_answers(url: str, log: Path) -> None:
+    transport = httpx.HTTPTransport(retries=12)  # with growing pauses, about a minute in all
+    try:
+        httpx.Client(transport=transport).get(f"{url}/healthz", timeout=60)
+    except httpx.HTTPError:
+        pytest.fail(log.read_text()[-2000:])
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
+@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_no_request_finds_an_answer_that_is_not_described(
+    registry_url: str, method: str, path: str, mode: GenerationMode
+) -> None:
+    """I24, I29, I30: right and wrong requests made from the description, with an admin's key."""
+    operation = SCHEMA[path][method.upper()]
+
+    @seed(20_261_116)
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case: Case) -> None:
+        case.call_and_validate(
+            base_url=registry_url, headers={"X-Internal-Key": SECRET}, checks=CHECKS, timeout=60, verify=False
+        )
+
+    try:
+        ask()
+    except Unsatisfiable:
+        assert mode is GenerationMode.NEGATIVE, "only what takes nothing cannot be asked wrongly"
