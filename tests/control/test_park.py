@@ -101,7 +101,7 @@ async def test_what_waits_is_taken_out_with_its_job(registry: Registry, to) -> N
     detail = await registry.read(str(first))
     assert (detail["state"], detail["reason"]["message"]) == (to, "under discussion")
     assert detail["stateHistory"][-1]["actor"] == "alice"
-    assert await audit(registry) == [("alice", f"submission.{detail['reason']['code']}")]
+    assert await audit(registry) == [("alice", f"submission_{detail['reason']['code']}")]
     await check_invariants(registry.app.store)
 
 
@@ -221,10 +221,10 @@ async def test_a_paused_queue_claims_nothing_and_goes_on_by_itself(registry: Reg
         # Nobody resumes: the second pause runs out by itself.
         await until(lambda: _is(registry, second, State.PUBLISHED))
     assert await audit(registry) == [
-        ("alice", "queue.paused"),
-        ("bob", "queue.resumed"),
-        ("alice", "queue.paused"),
-        ("bob", "queue.paused"),
+        ("alice", "queue_paused"),
+        ("bob", "queue_resumed"),
+        ("alice", "queue_paused"),
+        ("bob", "queue_paused"),
     ]
 
 

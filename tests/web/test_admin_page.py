@@ -42,7 +42,7 @@ async def test_pause_and_resume(registry: Registry) -> None:
         assert "<b>maintenance" not in paused.text
         resumed = await browser.post("/admin/resume")
         assert "Pause the queue" in resumed.text
-        assert "queue.resumed" in resumed.text
+        assert "queue_resumed" in resumed.text
 
 
 async def test_failed_ones_are_given_back(registry: Registry) -> None:

@@ -38,9 +38,9 @@ async def test_hold_dequeue_and_requeue(registry: Registry) -> None:
     trail = (await registry.client.get("/api/v1/admin/audit", headers=KEY)).json()
     assert {each["actor"] for each in trail["events"]} == {"internal key"}
     assert [each["action"] for each in trail["events"]] == [
-        "submission.requeued",
-        "submission.dequeued",
-        "submission.held",
+        "submission_requeued",
+        "submission_dequeued",
+        "submission_held",
     ]
 
 

@@ -54,7 +54,7 @@ async def record_handled(
     ids = [str(each.id) for each in handled.changed]
     if ids:
         subject = ids[0] if len(ids) == 1 else f"{len(ids)} submissions"
-        await record_audit(db, by, f"submission.{verb}", subject, {**(detail or {}), "ids": ids})
+        await record_audit(db, by, f"submission_{verb}", subject, {**(detail or {}), "ids": ids})
 
 
 def _move(before: Submission, to: Parked, reason: str, by: str) -> Move:

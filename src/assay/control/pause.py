@@ -11,7 +11,7 @@ USUAL_SECONDS, LONGEST_SECONDS = 3_600, 86_400
 async def pause_queue(db: AsyncConnection, *, reason: str, seconds: int, by: str) -> Pause:
     """Workers claim nothing until it ends; what is in flight is finished. A second pause replaces the first."""
     pause = await start_pause(db, reason=reason, by=by, seconds=seconds)
-    await record_audit(db, by, "queue.paused", "queue", {"reason": reason, "seconds": seconds})
+    await record_audit(db, by, "queue_paused", "queue", {"reason": reason, "seconds": seconds})
     return pause
 
 
@@ -19,5 +19,5 @@ async def resume_queue(db: AsyncConnection, *, by: str) -> Pause | None:
     """The pause that this ended; None if there was none."""
     ended = await end_pause(db, by=by)
     if ended is not None:
-        await record_audit(db, by, "queue.resumed", "queue", {"paused_by": ended.paused_by})
+        await record_audit(db, by, "queue_resumed", "queue", {"paused_by": ended.paused_by})
     return ended

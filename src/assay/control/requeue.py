@@ -68,7 +68,7 @@ async def reprocess(
         chosen = await lock_selected(db, selection, limit)
         requeued = len(await _give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES))
         detail = {"reason": reason, "states": sorted(selection.states), "requeued": requeued}
-        await record_audit(db, by, "queue.reprocessed", "submissions", detail)
+        await record_audit(db, by, "queue_reprocessed", "submissions", detail)
     return Reprocessed(matched, sum(matched.values()) < COUNT_AT_MOST, requeued)
 
 
