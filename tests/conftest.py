@@ -17,6 +17,7 @@ import structlog
 
 from assay.app import App, open_app, open_tools, pause_gate, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
+from assay.model.clock import Clock
 from assay.model.submission import ACTIVE
 from assay.pipeline import Tools, process
 from assay.queue.worker import run_worker
@@ -186,10 +187,10 @@ class Registry:
 
 
 @asynccontextmanager
-async def open_registry(settings: Settings, github: FakeGitHub) -> AsyncIterator[Registry]:
+async def open_registry(settings: Settings, github: FakeGitHub, clock: Clock | None = None) -> AsyncIterator[Registry]:
     """Everything of a registry in this process, on real HTTP routes and a real database."""
     async with (
-        open_app(settings, application="test") as app,
+        open_app(settings, application="test", clock=clock) as app,
         open_tools(app) as tools,
         httpx.AsyncClient(
             transport=httpx.ASGITransport(create_app(app), raise_app_exceptions=False), base_url="http://127.0.0.1"

@@ -25,10 +25,16 @@ CONTRACT = {
     "ASSAY_GITHUB_RAW_URL": "https://raw.githubusercontent.com",
     "ASSAY_GITHUB_CODELOAD_URL": "https://codeload.github.com",
     "ASSAY_GITHUB_WEB_URL": "https://github.com",
+    "ASSAY_INTERNAL_KEY_PREVIOUS": None,
+    "ASSAY_OAUTH_CLIENT_ID": None,
+    "ASSAY_OAUTH_CLIENT_SECRET": None,
+    "ASSAY_ADMIN_LOGINS": (),
     "ASSAY_WORKER_BATCH": 10,
     "ASSAY_WORKER_CONCURRENCY": 20,
     "ASSAY_FAST_APPROVE_THRESHOLD": 75,
     "ASSAY_STUCK_SECONDS": 300,
+    "ASSAY_STUCK_RECEIVED_SECONDS": None,
+    "ASSAY_OLDEST_WAITING_SECONDS": 3600,
     "ASSAY_BLOBS_URL": None,
     "ASSAY_LEASE_SECONDS": 30,
     "ASSAY_RETRY_SECONDS": 30,
@@ -52,7 +58,14 @@ def test_caps_are_checked_at_the_start(name: str, value: str) -> None:
 def test_secrets_do_not_show_themselves() -> None:
     """No secret in a repr, a log line or an error."""
     settings = Settings.from_mapping(
-        {"ASSAY_JWT_SECRET": SECRET, "ASSAY_GITHUB_TOKENS": "ghp_first, ghp_second", "ASSAY_INTERNAL_KEY": SECRET}
+        {
+            "ASSAY_JWT_SECRET": SECRET,
+            "ASSAY_GITHUB_TOKENS": "ghp_first, ghp_second",
+            "ASSAY_INTERNAL_KEY": SECRET,
+            "ASSAY_INTERNAL_KEY_PREVIOUS": SECRET,
+            "ASSAY_OAUTH_CLIENT_ID": "client",
+            "ASSAY_OAUTH_CLIENT_SECRET": SECRET,
+        }
     )
     assert [token.get_secret_value() for token in settings.github_tokens] == ["ghp_first", "ghp_second"]
     for shown in (repr(settings), str(settings), settings.model_dump_json()):

@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -12,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from obstore.store import LocalStore, from_url
 
+from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
 from assay.fetch.flight import SingleFlight
@@ -20,15 +22,19 @@ from assay.fetch.source import Fetcher
 from assay.github.auth import GitHubAuth
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
+from assay.github.oauth import GitHubSignIn
 from assay.judge.policy import Policy
 from assay.model.clock import Clock
+from assay.model.errors import Unavailable
 from assay.model.files import write_once
+from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
+from assay.serve.facts import WatchLimits
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
@@ -113,12 +119,43 @@ def pause_gate(app: App) -> Gate:
     return is_paused
 
 
+def watch_limits(settings: Settings) -> WatchLimits:
+    """From when on something is wrong with the queue."""
+    working = timedelta(seconds=settings.stuck_seconds)
+    waiting = timedelta(seconds=settings.stuck_received_seconds or settings.stuck_seconds)
+    return WatchLimits(
+        stuck={state: waiting if state is State.RECEIVED else working for state in ACTIVE},
+        oldest_waiting=timedelta(seconds=settings.oldest_waiting_seconds),
+    )
+
+
 def worker_options(settings: Settings) -> WorkerOptions:
     """How a worker of this machine claims jobs."""
     return WorkerOptions(
         batch=settings.worker_batch,
         concurrency=settings.worker_concurrency,
         lease_seconds=settings.lease_seconds,
+    )
+
+
+def open_seal(settings: Settings) -> Seal:
+    """What signs the sessions of people."""
+    if settings.jwt_secret is None:
+        raise Unavailable("ASSAY_JWT_SECRET is not set, so nobody can sign in.", code="secret_missing")
+    return Seal(settings.jwt_secret.get_secret_value())
+
+
+def open_github_sign_in(app: App) -> GitHubSignIn | None:
+    """Sign-in with GitHub, if it is set up."""
+    settings = app.settings
+    if settings.oauth_client_id is None or settings.oauth_client_secret is None:
+        return None
+    return GitHubSignIn(
+        session=app.github.session,
+        web_url=settings.github_web_url,
+        api_url=settings.github_api_url,
+        client_id=settings.oauth_client_id,
+        client_secret=settings.oauth_client_secret.get_secret_value(),
     )
 
 
@@ -164,6 +201,11 @@ async def _session() -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(limit=64, limit_per_host=64)
     headers = {"User-Agent": "assay-registry", "Accept": "application/vnd.github+json"}
     async with aiohttp.ClientSession(
-        timeout=timeout, connector=connector, headers=headers, auto_decompress=True
+        timeout=timeout,
+        connector=connector,
+        headers=headers,
+        auto_decompress=True,
+        # What GitHub sets while one person signs in must not go with the request of another.
+        cookie_jar=aiohttp.DummyCookieJar(),
     ) as session:
         yield session

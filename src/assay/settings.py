@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from assay.model.files import write_once
 PREFIX = "ASSAY_"
 CONFIG_VARIABLE = "ASSAY_CONFIG"
 SECRET_FIELDS = ("internal_key", "jwt_secret", "webhook_secret")
+SECRETS_FILE = "secrets.json"
 SHORTEST_SECRET = 32
 
 HTTP_URL = r"^https?://[^\s/?#]+(/[^\s?#]*)?$"
@@ -47,6 +49,9 @@ class Settings(BaseModel):
     port: int = Field(8000, ge=0, le=65535, description="The port the web process listens on.")
     public_url: HttpUrl | None = Field(None, description="The address people use, if not host and port.")
     internal_key: SecretStr | None = Field(None, description="Key of the admin API (`X-Internal-Key`).")
+    internal_key_previous: SecretStr | None = Field(
+        None, description="The key before, which stays valid while clients change to the new one."
+    )
     jwt_secret: SecretStr | None = Field(None, description="Signs sessions of people.")
     webhook_secret: SecretStr | None = Field(None, description="Signs the results that scan nodes report.")
     github_tokens: tuple[SecretStr, ...] = Field(
@@ -56,6 +61,9 @@ class Settings(BaseModel):
     github_raw_url: HttpUrl = Field("https://raw.githubusercontent.com", description="Raw files.")
     github_codeload_url: HttpUrl = Field("https://codeload.github.com", description="Archives.")
     github_web_url: HttpUrl = Field("https://github.com", description="The host of repository URLs that are accepted.")
+    oauth_client_id: str | None = Field(None, description="OAuth app for sign-in with GitHub. None: no such sign-in.")
+    oauth_client_secret: SecretStr | None = Field(None, description="Secret of the OAuth app.")
+    admin_logins: tuple[str, ...] = Field((), description="GitHub logins that are administrators, separated by commas.")
     worker_batch: int = Field(10, ge=1, le=100, description="Jobs that a worker claims at once.")
     worker_concurrency: int = Field(
         20, ge=2, le=100, description="Batches in flight in a worker; 10 × 20 are 200 submissions."
@@ -69,13 +77,27 @@ class Settings(BaseModel):
     stuck_seconds: int = Field(
         300, ge=10, le=86400, description="A submission is stuck after so long in an active state."
     )
+    stuck_received_seconds: int | None = Field(
+        None, ge=10, le=604800, description="The same for submissions that wait. None: no other than the above."
+    )
+    oldest_waiting_seconds: int = Field(
+        3600, ge=60, le=604800, description="An alarm is raised when a submission has waited for so long."
+    )
 
-    @field_validator("github_tokens", mode="before")
+    @field_validator("github_tokens", "admin_logins", mode="before")
     @classmethod
-    def _split_tokens(cls, value: object) -> object:
+    def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("admin_logins")
+    @classmethod
+    def _are_logins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """In lower case, because GitHub's logins have none."""
+        if wrong := [login for login in value if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", login)]:
+            raise ValueError(f"{wrong[0]!r} is no GitHub login")
+        return tuple(login.lower() for login in value)
 
     @field_validator("database_url")
     @classmethod
@@ -89,7 +111,7 @@ class Settings(BaseModel):
             raise ValueError("must name a database, as in postgresql://host/name")
         return value
 
-    @field_validator(*SECRET_FIELDS)
+    @field_validator(*SECRET_FIELDS, "internal_key_previous")
     @classmethod
     def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and len(value.get_secret_value()) < SHORTEST_SECRET:
@@ -101,6 +123,12 @@ class Settings(BaseModel):
         missing = [variable(name) for name in SECRET_FIELDS if getattr(self, name) is None]
         if self.database_url is not None and missing:
             raise ValueError(f"{', '.join(missing)}: required when ASSAY_DATABASE_URL is set")
+        return self
+
+    @model_validator(mode="after")
+    def _an_oauth_app_is_complete(self) -> Self:
+        if (self.oauth_client_id is None) != (self.oauth_client_secret is None):
+            raise ValueError("ASSAY_OAUTH_CLIENT_ID, ASSAY_OAUTH_CLIENT_SECRET: set both or neither")
         return self
 
     @classmethod
@@ -143,12 +171,17 @@ def with_secrets(settings: Settings) -> Settings:
     """The same settings with every secret present: given, or generated once into the data directory."""
     if all(getattr(settings, name) for name in SECRET_FIELDS):
         return settings
-    file = settings.data_dir / "secrets.json"
+    file = settings.data_dir / SECRETS_FILE
     if not file.exists():
         write_once(file, json.dumps({name: secrets.token_urlsafe(48) for name in SECRET_FIELDS}).encode())
     kept = json.loads(file.read_text())
     filled = {name: getattr(settings, name) or SecretStr(kept[name]) for name in SECRET_FIELDS}
     return settings.model_copy(update=filled)
+
+
+def has_secrets(settings: Settings) -> bool:
+    """Whether secrets were generated here before: who only wants to use one must not make others."""
+    return (settings.data_dir / SECRETS_FILE).exists()
 
 
 def variable(field: str) -> str:

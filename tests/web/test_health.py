@@ -28,6 +28,7 @@ API = (
     "/api/v1/skills/acme/tools/pdf",
     "/api/v1/changes",
     "/.well-known/assay/keys.json",
+    "/api/v1/queue/health",
     "/metrics",
 )
 PAGES = ("/", "/skills", "/skills?q=pdf", "/skills/acme/tools/pdf", "/queue", "/queue?category=published")

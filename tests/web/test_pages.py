@@ -28,7 +28,11 @@ class Page(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
+        self.open += [tag] if tag == "label" else []
+        self.tags.append((tag, {"label": self.open[-1], **dict(attrs)} if self.open else dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open = self.open[:-1] if tag == "label" else self.open
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
@@ -62,14 +66,14 @@ async def open_page(registry: Registry, path: str, status: int = 200) -> Page:
 def check_harmless(page: Page) -> None:
     """Nothing in a page can run, load from elsewhere, or lead anywhere but to the web."""
     allowed = {
-        "html", "head", "meta", "title", "link", "body", "a", "header", "img", "nav", "form", "input", "main", "footer",
+        "html", "head", "meta", "title", "link", "script", "noscript", "body", "a", "header", "img", "nav", "form", "input", "label", "select", "option", "button", "main", "footer",
         "section", "article", "div", "span", "p", "ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr",
         "th", "td", "pre", "code", "b", "strong", "em", "time", "br", "hr", "blockquote", *HEADINGS,
     }  # fmt: skip
     for tag, attributes in page.tags:
         assert tag in allowed, tag
         assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcdoc")], tag
-        if tag in ("img", "link"):
+        if tag in ("img", "link", "script"):
             assert (attributes.get("src") or attributes.get("href") or "").startswith("/static/")
         if tag == "meta":
             assert attributes.get("http-equiv") in (None, "refresh")
@@ -85,8 +89,8 @@ def check_readable(page: Page) -> None:
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels)), levels
     for tag, attributes in page.tags:
-        if tag == "input":
-            assert attributes["aria-label"]
+        if tag in ("input", "select") and attributes.get("type") != "hidden":
+            assert "aria-label" in attributes or "label" in attributes, attributes
         if tag == "img":
             assert "alt" in attributes
         if tag == "th":
@@ -340,7 +344,11 @@ BUDGET = {
     "/skills/acme/many/skill-0": 5,
     "/queue": 3,
     "/queue?category=published": 3,
+    "/queue?q=skill&source=&reason=&sort=skillName": 3,
     "/api/v1/submissions": 3,
+    "/api/v1/submissions?sort=state&dir=desc": 3,
+    "/api/v1/submissions?source=api&q=skill": 4,
+    "/api/v1/submissions?sort=processingOrder": 7,
     "/api/v1/submissions/stats": 2,
     "/api/v1/skills": 2,
     "/api/v1/skills/search?q=skill": 1,

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from litestar import Litestar
-from litestar.datastructures import CacheControlHeader
+from litestar import Litestar, Request, Router
+from litestar.datastructures import CacheControlHeader, State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
@@ -18,15 +19,21 @@ from litestar.types.internal_types import PathParameterDefinition
 
 from assay import __version__
 from assay.app import App
-from assay.model.account import ANONYMOUS
+from assay.model.account import Caller
 from assay.model.errors import AssayError
+from assay.serve.live import Hub
+from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import queue as admin_queue
-from assay.web.api import changes, skills, submissions
+from assay.web.api import audit, changes, skills, submissions
+from assay.web.api.event_views import encode_happenings
+from assay.web.api.queue import list_stuck, queue_health
+from assay.web.auth import github, password, session
+from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
-from assay.web.pages import catalogue, home, queue
+from assay.web.pages import admin, catalogue, home, queue, sign_in
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
 from assay.web.traffic import Traffic
@@ -36,14 +43,21 @@ LARGEST_BODY_BYTES = 16 * 1024 * 1024
 STATIC_SECONDS = 600
 
 
-def create_app(assay: App) -> Litestar:
+def create_app(assay: App, live: Hub | None = None) -> Litestar:
     """Everything that this registry answers over HTTP."""
-    return build_app(lambda: assay)
+    return build_app(lambda: assay, live or create_hub(assay))
 
 
-def build_app(registry: Callable[[], App]) -> Litestar:
+def create_hub(assay: App) -> Hub:
+    """The live events of one web process."""
+    return Hub(assay.store, assay.database_url, encode_happenings)
+
+
+def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
     """The routes; the registry behind them is asked for by each request."""
     traffic = Traffic()
+    if live is not None:
+        traffic.watch(live.audience)
     app = Litestar(
         route_handlers=[
             submissions.router,
@@ -51,6 +65,16 @@ def build_app(registry: Callable[[], App]) -> Litestar:
             changes.changes,
             changes.keys,
             admin_queue.router,
+            audit.audit,
+            session.me,
+            session.refresh_page,
+            session.refresh,
+            session.sign_out,
+            password.sign_in,
+            github.begin,
+            github.come_back,
+            queue_health,
+            list_stuck,
             healthz,
             readyz,
             metrics,
@@ -59,18 +83,29 @@ def build_app(registry: Callable[[], App]) -> Litestar:
             catalogue.skill,
             queue.queue,
             queue.submission,
+            admin.admin,
+            admin.pause,
+            admin.resume,
+            admin.requeue_failed,
+            admin.control,
+            sign_in.sign_in_page,
+            sign_in.sign_in_form,
             create_static_files_router(
                 "/static",
                 [HERE / "static"],
                 include_in_schema=False,
+                opt=PUBLIC,
                 cache_control=CacheControlHeader(public=True, max_age=STATIC_SECONDS),
             ),
         ],
         dependencies={
             "assay": Provide(registry, sync_to_thread=False),
-            "caller": Provide(lambda: ANONYMOUS, sync_to_thread=False),
+            "caller": Provide(_caller, sync_to_thread=False),
+            "live": Provide(lambda: live, sync_to_thread=False),
             "traffic": Provide(lambda: traffic, sync_to_thread=False),
         },
+        state=State({"registry": registry}),
+        guards=[check_access],
         before_request=refuse_what_is_not_read,
         before_send=[add_headers],
         exception_handlers={AssayError: on_assay_error, HTTPException: on_http_error, Exception: on_bug},
@@ -79,7 +114,8 @@ def build_app(registry: Callable[[], App]) -> Litestar:
             title="Assay",
             version=__version__,
             description="A registry of agent skills. Errors are problem bodies (RFC 9457) with a stable `code`.",
-            path="/openapi",
+            openapi_router=Router("/openapi", route_handlers=[], include_in_schema=False, opt=PUBLIC),
+            components=SCHEMES,
             render_plugins=[JsonRenderPlugin()],
             use_handler_docstrings=True,
             operation_id_creator=_operation_id,
@@ -87,8 +123,13 @@ def build_app(registry: Callable[[], App]) -> Litestar:
         request_max_body_size=LARGEST_BODY_BYTES,
         logging_config=None,
     )
+    check_routes(app)
     app.asgi_handler = answer_head(traffic.counting(app.asgi_handler))
     return app
+
+
+def _caller(request: Request[Any, Any, Any]) -> Caller:
+    return caller_of(request)
 
 
 def _operation_id(handler: HTTPRouteHandler, _method: Method, _path: list[str | PathParameterDefinition]) -> str:

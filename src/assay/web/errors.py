@@ -1,25 +1,41 @@
 """The one table from an error's kind to a status and a body."""
 
+import math
 from http import HTTPStatus
 from typing import Any
 
 import structlog
-from litestar import MediaType, Request, Response
+from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.response import Template
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
-from assay.model.errors import AssayError, Conflict, Forbidden, Invalid, NoSkill, NotFound, RateLimited, Unavailable
+from assay.model.errors import (
+    AssayError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NoSkill,
+    NotFound,
+    RateLimited,
+    Throttled,
+    Unauthenticated,
+    Unavailable,
+)
+from assay.web.onward import LAPSED, ask_to_sign_in
 from assay.web.parameters import query_names
+from assay.web.reader import wants_page
 
 log = structlog.get_logger()
 PROBLEM = "application/problem+json"
 STATUS: dict[type[AssayError], int] = {
     NoSkill: 422,
     Invalid: 400,
+    Unauthenticated: 401,
     Forbidden: 403,
     NotFound: 404,
     Conflict: 409,
+    Throttled: 429,
     RateLimited: 503,
     Unavailable: 503,
 }
@@ -27,12 +43,27 @@ STATUS: dict[type[AssayError], int] = {
 
 def on_assay_error(request: Request[Any, Any, Any], error: AssayError) -> Response[Any]:
     """An error that the caller can understand."""
-    status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-    headers = {}
+    if isinstance(error, Unauthenticated) and wants_page(request):
+        return ask_to_sign_in(request, lapsed=error.code == LAPSED)
     if isinstance(error, Unavailable):
         log.warning("Answered 503", path=request.url.path, problem=error.message)
-        headers["Retry-After"] = str(max(1, round(error.retry_after_seconds)))
-    return _answer(request, status, error.code, error.message, headers)
+    return _answer(request, status_of(error), error.code, error.message, headers_of(error))
+
+
+def status_of(error: AssayError) -> int:
+    """The status of an error of this kind."""
+    return next(status for kind, status in STATUS.items() if isinstance(error, kind))
+
+
+def headers_of(error: AssayError) -> dict[str, str]:
+    """What a client should know besides the body: how to prove who it is, or when to ask again."""
+    match error:
+        case Unauthenticated():
+            return {"WWW-Authenticate": 'Session realm="assay"'}
+        case Throttled() | Unavailable():
+            return {"Retry-After": str(max(1, math.ceil(error.retry_after_seconds)))}
+        case _:
+            return {}
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
@@ -68,13 +99,8 @@ def _answer(
     request: Request[Any, Any, Any], status: int, code: str, detail: str, headers: dict[str, str]
 ) -> Response[Any]:
     title = HTTPStatus(status).phrase
-    if _wants_page(request):
+    if wants_page(request):
         context = {"status": status, "title": title, "detail": detail}
         return Template("error.html", context=context, status_code=status, headers=headers)
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
     return Response(body, status_code=status, headers=headers, media_type=PROBLEM)
-
-
-def _wants_page(request: Request[Any, Any, Any]) -> bool:
-    is_machine_route = request.url.path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))
-    return not is_machine_route and MediaType.HTML.value in request.headers.get("accept", "")

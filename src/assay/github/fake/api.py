@@ -76,8 +76,8 @@ def _route(parts: list[str]) -> str:
                     return "tree"
         case ["search", "repositories" | "code"]:
             return "search"
-        case ["rate_limit"]:
-            return "rate_limit"
+        case ["rate_limit" | "user" as route]:
+            return route
     return "unknown"
 
 

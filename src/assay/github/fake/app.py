@@ -35,6 +35,8 @@ class FakeGitHubApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = read_request(scope)
+        if request.method == "POST":
+            request.body = await _body(receive)
         handled = self._handle(request)
         delay_seconds = self._world.faults.latency_seconds.get(handled.route)
         if delay_seconds and await _client_leaves_within(delay_seconds, receive):
@@ -110,6 +112,13 @@ async def _stream(body: bytes, send: Send) -> None:
 
 def _part(body: bytes, *, more: bool) -> dict[str, Any]:
     return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _body(receive: Receive) -> bytes:
+    parts = [await receive()]
+    while parts[-1].get("more_body"):
+        parts.append(await receive())
+    return b"".join(part.get("body", b"") for part in parts)
 
 
 async def _client_leaves(receive: Receive) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
-ROUTES = ("repo", "commit", "tree", "search", "raw", "archive", "web", "rate_limit")
+ROUTES = ("repo", "commit", "tree", "search", "raw", "archive", "web", "rate_limit", "user", "authorize", "token")
 
 
 class Call(NamedTuple):

@@ -32,7 +32,13 @@ def answer_codeload(world: FakeGitHub, request: Request) -> Handled:
 
 
 def answer_web(world: FakeGitHub, request: Request) -> Handled:
-    """`/web/{owner}/{repository}`: a page that says it is there."""
+    """`/web/{owner}/{repository}`: a page that says it is there; `/web/login/oauth/…`: signing in."""
+    match request.parts[1:]:
+        case ["login", "oauth", "authorize"]:
+            asked = world.faults.through("authorize", lambda: world.oauth.authorize(request, world.now()))
+            return Handled("authorize", asked)
+        case ["login", "oauth", "access_token"]:
+            return Handled("token", world.faults.through("token", lambda: world.exchange(request)))
     return _answer(world, request, "web", _page)
 
 

@@ -1,4 +1,4 @@
-"""The endpoints of the REST API: repository, commit and tree."""
+"""The endpoints of the REST API: repository, commit, tree and user."""
 
 from assay.github.fake.answer import (
     BLOCKED,
@@ -21,6 +21,8 @@ def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
     """The answer of a route to somebody who may ask."""
     if request.method not in ("GET", "HEAD") or route == "unknown":
         return NOT_FOUND
+    if route == "user":
+        return world.oauth.user(request.token)
     if route == "search":
         return answer_search(world, request)
     if request.parts[1] == "repositories":

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from assay.github.fake.answer import NO_ANSWER, Answer, Header, problem, text_answer
 
-_PLAIN_ROUTES = frozenset({"raw", "archive", "web"})
+_PLAIN_ROUTES = frozenset({"raw", "archive", "web", "authorize", "token"})
 _SECONDARY_LIMIT_MESSAGE = (
     "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. "
     "If you reach out to GitHub Support for help, please include the request ID FAKE:0001."

@@ -22,6 +22,9 @@ class Request:
     token: str | None = None
     if_none_match: bytes = b""
     user_agent: bool = False
+    accept: bytes = b""
+    body: bytes = b""
+    """Read only of a POST."""
 
     def parameters(self) -> dict[str, str]:
         """The query's parameters; of a repeated one the last counts."""
@@ -44,6 +47,8 @@ def read_request(scope: Scope) -> Request:
             request.token = _token(value.decode("latin-1"))
         elif name == b"if-none-match":
             request.if_none_match = value
+        elif name == b"accept":
+            request.accept = value
         elif name == b"user-agent":
             request.user_agent = bool(value)
     return request

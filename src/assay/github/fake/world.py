@@ -10,7 +10,9 @@ from assay.github.fake.calls import ROUTES, CallLog
 from assay.github.fake.commit import Content
 from assay.github.fake.directory import Directory
 from assay.github.fake.limits import Limits
+from assay.github.fake.oauth import OAuth, OAuthApp, Person
 from assay.github.fake.repository import FakeRepository
+from assay.github.fake.request import Request
 
 
 class FakeGitHub:
@@ -31,6 +33,7 @@ class FakeGitHub:
         self.limits = Limits(anonymous_limit, anonymous_search_limit)
         self.faults = faults.Faults()
         self.calls = CallLog(keep_calls)
+        self.oauth = OAuth()
         self.exhausted_status = 403
         """GitHub answers 403 or 429 when a limit is used up."""
         self.etags_differ_by_token = True
@@ -86,6 +89,23 @@ class FakeGitHub:
         with self.lock:
             self.limits.add_token(token, limit, search_limit, code_search_limit, used)
         return token
+
+    def add_oauth_app(self, client_id: str, client_secret: str, callback_url: str) -> None:
+        """Register an application with which people sign in."""
+        with self.lock:
+            self.oauth.apps[client_id] = OAuthApp(client_id, client_secret, callback_url)
+
+    def visit(self, github_id: int, login: str, *, denies: bool = False) -> None:
+        """From now on this is the person at the browser."""
+        with self.lock:
+            self.oauth.visitor, self.oauth.visitor_denies = Person(github_id, login), denies
+
+    def exchange(self, request: Request) -> Answer:
+        """A token for a code; it has a rate limit of its own."""
+        answer, token = self.oauth.exchange(request, self.now())
+        if token is not None:
+            self.add_token(token)
+        return answer
 
     def revoke_token(self, token: str) -> None:
         """From now on the token is bad credentials."""

@@ -1,11 +1,12 @@
 """Every table, constraint, index and trigger. The migrations build exactly this; a test compares the two."""
 
+from assay.store.tables.account import account, account_session, sign_in_attempt
 from assay.store.tables.base import metadata
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
 from assay.store.tables.operation import alarm, audit_event, chore, given_answer, process, queue_pause
 from assay.store.tables.repository import repository, repository_alias
-from assay.store.tables.skill import signing_key, skill, skill_version
+from assay.store.tables.skill import signing_key, skill, skill_count, skill_version
 from assay.store.tables.submission import (
     submission,
     submission_arrival,
@@ -15,6 +16,8 @@ from assay.store.tables.submission import (
 )
 
 __all__ = [
+    "account",
+    "account_session",
     "alarm",
     "audit_event",
     "change",
@@ -28,8 +31,10 @@ __all__ = [
     "repository",
     "repository_alias",
     "scan",
+    "sign_in_attempt",
     "signing_key",
     "skill",
+    "skill_count",
     "skill_version",
     "submission",
     "submission_arrival",

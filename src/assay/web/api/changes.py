@@ -7,12 +7,13 @@ from litestar.params import QueryParameter
 
 from assay.serve.changes import follow_changes
 from assay.store.keys import list_keys
+from assay.web.access import PUBLIC
 from assay.web.api.problems import problems
 from assay.web.api.views import ChangesView, ChangeView, KeysView, KeyView
 from assay.web.given import Assay
 
 
-@get("/api/v1/changes", summary="Follow every change", tags=["changes"], responses=problems(400, 503))
+@get("/api/v1/changes", summary="Follow every change", tags=["changes"], opt=PUBLIC, responses=problems(400, 503))
 async def changes(
     assay: Assay,
     since: Annotated[int, QueryParameter(ge=0, le=2**62, description="The last serial you have.")] = 0,
@@ -39,6 +40,7 @@ async def changes(
     "/.well-known/assay/keys.json",
     summary="Public keys of hallmarks",
     tags=["changes"],
+    opt=PUBLIC,
     responses=problems(400, 503),
 )
 async def keys(assay: Assay) -> KeysView:

@@ -16,6 +16,7 @@ MEANING = {
     413: "The body is too large.",
     415: "The body is not of the type that this route reads.",
     422: "The repository has no skill that could be submitted.",
+    429: "Too many attempts; ask again after `Retry-After` seconds.",
     503: "The database or the blob store does not answer; ask again after `Retry-After` seconds.",
 }
 

@@ -7,6 +7,7 @@ from litestar.params import FromPath, QueryParameter
 
 from assay.serve.catalogue import read_catalogue, read_skill
 from assay.serve.search import find_skills
+from assay.web.access import PUBLIC
 from assay.web.api.present import present_skill, present_skill_detail
 from assay.web.api.problems import problems
 from assay.web.api.views import SearchPagination, SearchView, SkillDetailView, SkillPageView
@@ -52,4 +53,4 @@ async def get_skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], ski
     return present_skill_detail(detail, assay.settings.github_web_url)
 
 
-router = Router("/api/v1/skills", tags=["skills"], route_handlers=[list_skills, search_skills, get_skill])
+router = Router("/api/v1/skills", tags=["skills"], opt=PUBLIC, route_handlers=[list_skills, search_skills, get_skill])

@@ -12,6 +12,7 @@ from assay.model.errors import Invalid, NotFound, Unavailable
 from assay.scan.front_matter import read_front_matter
 from assay.serve.catalogue import SkillDetail, read_catalogue, read_skill
 from assay.serve.search import DEEPEST, find_skills
+from assay.web.access import PUBLIC
 from assay.web.api.present import repository_url
 from assay.web.given import Assay
 from assay.web.pages.markdown import render_markdown
@@ -20,7 +21,7 @@ log = structlog.get_logger()
 PAGE = 30
 
 
-@get("/skills", include_in_schema=False)
+@get("/skills", opt=PUBLIC, include_in_schema=False)
 async def skills(
     assay: Assay,
     q: FromQuery[str | None] = None,
@@ -40,7 +41,7 @@ async def skills(
     return Template("skills.html", context={"q": "", "skills": page.skills, "total": page.total, "more": more})
 
 
-@get("/skills/{owner:str}/{repo:str}/{skill:str}", include_in_schema=False)
+@get("/skills/{owner:str}/{repo:str}/{skill:str}", opt=PUBLIC, include_in_schema=False)
 async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> Template:
     """One skill: what it says, what was found, what can be checked."""
     async with assay.store.snapshot() as db:

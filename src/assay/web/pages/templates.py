@@ -6,6 +6,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from assay import __version__
+from assay.web.caller import caller_of
 from assay.web.pages.format import FILTERS, visible
 
 FOLDER = Path(__file__).parent.parent / "templates"
@@ -23,6 +24,7 @@ def load_templates() -> Environment:
     )
     environment.filters.update(FILTERS)
     environment.globals["version"] = __version__
+    environment.globals["caller_of"] = caller_of
     return environment
 
 

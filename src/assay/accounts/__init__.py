@@ -1,0 +1,1 @@
+"""People: how they prove who they are, and how long that holds."""

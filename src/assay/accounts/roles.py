@@ -1,0 +1,31 @@
+"""Who is an administrator: our own accounts until they are disabled, GitHub's as long as the settings name them."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.account import Account, Role
+from assay.store.accounts import set_role
+from assay.store.audit import record_audit
+
+
+async def give_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:
+    """The role that the settings name, for somebody whose login GitHub has just confirmed."""
+    named = account.login.lower() in admin_logins
+    return await _change(db, account, Role.SUPER_ADMIN if named else Role.USER)
+
+
+async def keep_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:
+    """The same, but never more than before: a login that GitHub has not just confirmed may be somebody else's now."""
+    named = account.login.lower() in admin_logins
+    return account if account.github_id is None or named else await _change(db, account, Role.USER)
+
+
+async def _change(db: AsyncConnection, account: Account, role: Role) -> Account:
+    if role is account.role:
+        return account
+    await set_role(db, account.id, role)
+    detail = {"from": account.role.value, "to": role.value, "account_id": str(account.id)}
+    await record_audit(db, "settings", "role_changed", account.login, detail)
+    return replace(account, role=role)

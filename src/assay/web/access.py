@@ -1,0 +1,107 @@
+"""Who may call what: a route declares its level, one guard decides, and what declares nothing is for admins only."""
+
+from enum import StrEnum
+from typing import assert_never
+
+from litestar import Litestar
+from litestar.handlers import BaseRouteHandler
+from litestar.openapi.spec import Components, SecurityRequirement, SecurityScheme
+from litestar.routes import HTTPRoute
+
+from assay.model.account import Caller
+from assay.model.errors import Forbidden, Unauthenticated
+from assay.web.caller import KEY_HEADER, Connection, caller_of, has_lapsed
+from assay.web.cross_site import is_safe, refuse_cross_site
+from assay.web.onward import LAPSED, SIGN_IN_PATH
+from assay.web.reader import wants_page
+
+
+class Access(StrEnum):
+    """Who may call a route."""
+
+    PUBLIC = "public"
+    ACCOUNT = "account"
+    ADMIN = "admin"
+
+
+# For the `opt` of a handler or router.
+PUBLIC = {"access": Access.PUBLIC}
+ACCOUNT = {"access": Access.ACCOUNT}
+ADMIN = {"access": Access.ADMIN}
+
+FOR_ADMINS_ONLY = ("/admin", "/api/v1/admin", "/api/v1/internal")
+SCHEMES = Components(
+    security_schemes={
+        "internalKey": SecurityScheme(
+            type="apiKey", name=KEY_HEADER, security_scheme_in="header", description="The key of the registry."
+        ),
+        "session": SecurityScheme(
+            type="apiKey",
+            name="assay_session",
+            security_scheme_in="cookie",
+            description="A person who has signed in; `__Host-assay_session` over https.",
+        ),
+    }
+)
+NEEDED: dict[Access, list[SecurityRequirement]] = {
+    Access.PUBLIC: [],
+    Access.ACCOUNT: [{"session": []}],
+    Access.ADMIN: [{"internalKey": []}, {"session": []}],
+}
+
+
+async def check_access(connection: Connection, handler: BaseRouteHandler) -> None:
+    """The one decision, before anything of a request is looked at. Not a plain function, which would get a thread."""
+    if wants_page(connection) and not _is_about_signing_in(connection) and has_lapsed(connection):
+        raise Unauthenticated("Your session must be refreshed.", code=LAPSED)
+    caller = caller_of(connection)
+    if caller.is_signed_in and not is_safe(connection):
+        refuse_cross_site(connection)
+    _decide(access_of(handler), caller)
+
+
+def access_of(handler: BaseRouteHandler) -> Access:
+    """The level that a route has declared."""
+    return Access.PUBLIC if _is_options(handler) else Access(handler.opt.get("access", Access.ADMIN))
+
+
+def check_routes(app: Litestar) -> None:
+    """No start with a route that is open where only admins may go. The description says who may call what."""
+    for route in app.routes:
+        if not isinstance(route, HTTPRoute):
+            raise TypeError(f"{route.path}: only HTTP routes have a level of access.")
+        for handler in route.route_handlers:
+            access = access_of(handler)
+            if access is not Access.ADMIN and _is_closed(route.path) and not _is_options(handler):
+                raise PermissionError(f"{route.path}: it must be for admins only, not {access.value}.")
+            handler.security = NEEDED[access]
+
+
+def _decide(access: Access, caller: Caller) -> None:
+    match access:
+        case Access.PUBLIC:
+            return
+        case Access.ACCOUNT:
+            is_allowed = caller.is_signed_in or caller.is_admin
+        case Access.ADMIN:
+            is_allowed = caller.is_admin
+        case _:
+            assert_never(access)
+    if is_allowed:
+        return
+    if caller.is_signed_in:
+        raise Forbidden("This is for administrators only.")
+    raise Unauthenticated("Sign in, or send a valid key.")
+
+
+def _is_closed(path: str) -> bool:
+    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in FOR_ADMINS_ONLY)
+
+
+def _is_about_signing_in(connection: Connection) -> bool:
+    return connection.scope["path"].startswith(("/auth/", SIGN_IN_PATH))
+
+
+def _is_options(handler: BaseRouteHandler) -> bool:
+    """The framework's own answer to OPTIONS, which says no more than what methods there are."""
+    return handler.fn.__module__ == HTTPRoute.__module__

@@ -1,0 +1,1 @@
+"""`/auth`: signing in and out, and staying signed in."""

@@ -1,0 +1,67 @@
+"""Who is asking: the internal key, or a person whose session any process can check by itself, without the database."""
+
+import hashlib
+import hmac
+from typing import Any
+
+from litestar.connection import ASGIConnection
+
+from assay.accounts.seal import Purpose, is_over
+from assay.accounts.sessions import AccessClaims
+from assay.app import App, open_seal
+from assay.model.account import ANONYMOUS, INTERNAL_KEY, Caller, Role
+from assay.settings import Settings
+from assay.web.cookies import session_token
+
+KEY_HEADER = "X-Internal-Key"
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+def caller_of(connection: Connection) -> Caller:
+    """Who is asking, found out once a request. What is wrong, or over, proves nothing."""
+    if "caller" not in connection.state:
+        connection.state["caller"] = _identify(connection, registry_of(connection))
+    caller: Caller = connection.state["caller"]
+    return caller
+
+
+def session_of(connection: Connection) -> AccessClaims | None:
+    """What the access token says, if it is one of ours; it may be over."""
+    assay = registry_of(connection)
+    token = session_token(connection, assay.settings)
+    if token is None:
+        return None
+    return open_seal(assay.settings).read(Purpose.SESSION, token, AccessClaims, assay.clock.now())
+
+
+def has_lapsed(connection: Connection) -> bool:
+    """Whether there is a session whose access token is over: it may be refreshed."""
+    session = session_of(connection)
+    return session is not None and is_over(session, registry_of(connection).clock.now())
+
+
+def registry_of(connection: Connection) -> App:
+    """The registry that this request is for."""
+    registry: App = connection.app.state["registry"]()
+    return registry
+
+
+def _identify(connection: Connection, assay: App) -> Caller:
+    key = connection.headers.get(KEY_HEADER)
+    if key is not None:
+        return INTERNAL_KEY if _is_internal_key(key, assay.settings) else ANONYMOUS
+    session = session_of(connection)
+    if session is None or is_over(session, assay.clock.now()):
+        return ANONYMOUS
+    return Caller(session.sub, session.login, is_admin=session.role is Role.SUPER_ADMIN)
+
+
+def _is_internal_key(given: str, settings: Settings) -> bool:
+    """Compared with both keys, whole, as digests: the time it takes tells neither the key nor how many there are."""
+    if settings.internal_key is None:
+        return False
+    keys = (settings.internal_key, settings.internal_key_previous or settings.internal_key)
+    # A header is bytes; the framework has read them as Latin-1.
+    digest = hashlib.sha256(given.encode("latin-1")).digest()
+    matches = [hmac.compare_digest(digest, hashlib.sha256(key.get_secret_value().encode()).digest()) for key in keys]
+    return any(matches)

@@ -1,0 +1,125 @@
+"""Signing in and staying signed in, in a real browser: its cookies, its redirects, its word for where a form is from."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+from litestar import MediaType, get, post
+from litestar.params import URLEncodedBody
+from playwright.async_api import Page, Route, async_playwright
+
+from assay.accounts.sessions import ACCESS_SECONDS
+from assay.github.fake import FakeGitHub
+from assay.settings import Settings
+from assay.web.access import ADMIN
+from assay.web.app import create_app
+from assay.web.auth.views import SignInBody
+from tests.browser.chromium import find
+from tests.browser.test_pages import FLAGS
+from tests.conftest import open_registry
+from tests.web.people import PASSWORD, MovableTime, an_admin
+
+FORM = "<form method=post action=/admin/note><input name=login aria-label=Note><button>Note it</button></form>"
+EVIL = "http://evil.example/"
+
+
+@get("/admin/desk", opt=ADMIN, media_type=MediaType.HTML)
+async def desk() -> str:
+    """A page of admins."""
+    return f"<!doctype html><title>Desk</title>{FORM}"
+
+
+@post("/admin/note", opt=ADMIN, media_type=MediaType.HTML)
+async def note(data: URLEncodedBody[SignInBody]) -> str:
+    """What its form does."""
+    return f"<!doctype html><title>Noted</title>Noted: {data.login}"
+
+
+@pytest.fixture
+def time() -> MovableTime:
+    """The time of the registry."""
+    return MovableTime()
+
+
+@pytest.fixture
+async def url(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[str]:
+    """A registry with an administrator and a page for them, on a real port."""
+    async with open_registry(settings, github, time.clock) as registry:
+        await an_admin(registry.app)
+        served = create_app(registry.app)
+        served.register(desk)
+        served.register(note)
+        server = uvicorn.Server(uvicorn.Config(served, port=0, log_config=None, lifespan="off"))
+        serving = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        server.should_exit = True
+        await serving
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """A browser that nobody has signed in with."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+        yield await browser.new_page()
+        await browser.close()
+
+
+async def test_a_person_signs_in_stays_signed_in_and_leaves(url: str, page: Page, time: MovableTime) -> None:
+    """R44, I63: no script runs, a lapsed token is not noticed, a form that was typed meanwhile is not lost."""
+    await page.goto(f"{url}/admin/desk")
+    assert page.url == f"{url}/sign-in?next=%2Fadmin%2Fdesk"
+    await page.get_by_label("Login").fill("root")
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url(f"{url}/admin/desk")
+
+    time.pass_by(ACCESS_SECONDS + 1)
+    await page.reload()
+    assert (page.url, await page.title()) == (f"{url}/admin/desk", "Desk")
+
+    await page.get_by_label("Note").fill("typed before the token was over")
+    time.pass_by(ACCESS_SECONDS + 1)
+    await page.get_by_role("button", name="Note it").click()
+    await page.wait_for_url(f"{url}/admin/note")
+    assert "Noted: typed before the token was over" in await page.locator("body").inner_text()
+
+    await page.goto(f"{url}/skills")
+    await page.get_by_role("button", name="Sign out").click()
+    await page.wait_for_url(f"{url}/")
+    assert await page.get_by_role("link", name="Sign in").count() == 1
+    assert await page.context.cookies() == []
+
+
+async def test_a_form_of_another_site_does_nothing(url: str, page: Page, time: MovableTime) -> None:
+    """Neither as the person who is signed in, nor by signing somebody else in."""
+
+    async def answer(route: Route) -> None:
+        fields = f"<input name=login value=root><input name=password value='{PASSWORD}'>"
+        forms = [f"<form method=post action={url}{path}>{fields}<button>{path}</button></form>" for path in PATHS]
+        await route.fulfill(content_type="text/html", body="".join(forms))
+
+    await page.route(f"{EVIL}**", answer)
+    for path in PATHS:
+        await page.goto(EVIL)
+        await page.get_by_role("button", name=path).click()
+        await page.wait_for_url(f"{url}/**")
+        assert await page.context.cookies() == []
+    await page.goto(f"{url}/sign-in")
+    await page.get_by_label("Login").fill("root")
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url(f"{url}/")
+    for path in PATHS:
+        await page.goto(EVIL)
+        await page.get_by_role("button", name=path).click()
+        await page.wait_for_url(f"{url}/**")
+        assert "Noted" not in await page.locator("body").inner_text()
+    await page.goto(f"{url}/")
+    assert await page.get_by_role("button", name="Sign out").count() == 1
+
+
+PATHS = ("/admin/note", "/sign-in", "/auth/refresh", "/auth/sign-out")

@@ -1,0 +1,117 @@
+"""`assay admin`: the first administrator, made beside the database."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.accounts.passwords import is_password
+from assay.store.accounts import find_local
+from assay.store.database import Database, open_database
+from tests.cli.test_up import clean_environment
+from tests.conftest import SECRET, Registry
+from tests.web.people import a_browser, audit_of, sign_in, signed_in
+
+PASSWORD = "a password with spaces and ümlauts"
+OTHER_PASSWORD = "another good password"
+COMMAND = [sys.executable, "-m", "assay", "admin"]
+
+
+@pytest.fixture
+def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
+    """The settings of an operator."""
+    secrets = {f"ASSAY_{name}": SECRET for name in ("INTERNAL_KEY", "JWT_SECRET", "WEBHOOK_SECRET")}
+    return clean_environment(ASSAY_DATABASE_URL=database_url, ASSAY_DATA_DIR=str(tmp_path / "data"), **secrets)
+
+
+def run(environment: dict[str, str], *arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
+    """The command, with this on its standard input."""
+    return subprocess.run(
+        [*COMMAND, *arguments], env=environment, input=typed or "", capture_output=True, text=True, timeout=60
+    )
+
+
+async def stored(store: Database, login: str) -> str | None:
+    """What the database has of a password."""
+    async with store.begin() as db:
+        found = await find_local(db, login)
+    return found[1] if found else None
+
+
+async def test_create_list_and_disable(environment: dict[str, str], registry: Registry) -> None:
+    """R44, I60: no account exists until somebody makes one; a login has one password, until it is disabled."""
+    await signed_in(registry.app, "boss", admin=True)
+    await signed_in(registry.app, "user")
+    made = run(environment, "create", "Root", "--password-stdin", typed=f"{PASSWORD}\n")
+    assert (made.returncode, made.stdout, made.stderr) == (0, "Root can sign in.\n", "")
+    taken = run(environment, "create", "ROOT", "--password-stdin", typed=OTHER_PASSWORD)
+    assert (taken.returncode, "There is an administrator ROOT already" in taken.stderr) == (4, True)
+    listed = [line.split("│")[1:5] for line in run(environment, "list").stdout.splitlines() if "│" in line]
+    assert [(row[0].strip(), row[1].strip()) for row in listed] == [("boss", "GitHub"), ("Root", "a password")]
+    async with a_browser(registry.app) as browser:
+        assert (await sign_in(browser, "root", PASSWORD)).status_code == 303
+        closed = run(environment, "disable", "root")
+        assert (closed.returncode, closed.stdout) == (0, "root cannot sign in any more.\n")
+        assert (await sign_in(browser, "root", PASSWORD)).status_code == 401
+        again = run(environment, "disable", "root")
+        assert (again.returncode, again.stderr) == (3, "assay: There is no open account root.\n")
+        assert run(environment, "create", "root", "--password-stdin", typed=OTHER_PASSWORD).returncode == 0
+        assert (await sign_in(browser, "root", PASSWORD)).status_code == 401
+        assert (await sign_in(browser, "root", OTHER_PASSWORD)).status_code == 303
+    assert await audit_of(registry.app, "account_created", "account_disabled", "account_enabled") == [
+        ("boss", "account_created", "boss"),
+        ("user", "account_created", "user"),
+        ("command line", "account_created", "Root"),
+        ("command line", "account_disabled", "Root"),
+        ("command line", "account_enabled", "root"),
+    ]
+
+
+async def test_what_is_wrong_is_said_in_a_line(environment: dict[str, str], database_url: str) -> None:
+    """R36: nothing is made, and the password is not repeated."""
+    for login, typed, said in [
+        ("root", "too short", "A password must have 12 to 1024 characters."),
+        ("no spaces", PASSWORD, "login: letters, digits"),
+    ]:
+        answer = run(environment, "create", login, "--password-stdin", typed=typed)
+        assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
+        assert said in answer.stderr
+        assert typed not in answer.stderr + answer.stdout
+        async with open_database(database_url) as store:
+            assert await stored(store, login) is None
+
+
+async def test_a_terminal_is_asked_twice_and_shows_nothing(environment: dict[str, str], database_url: str) -> None:
+    """A person types the password, unseen; two that differ are asked for again."""
+    number, leader = pty.fork()
+    if number == 0:
+        os.execve(COMMAND[0], [*COMMAND, "create", "root"], environment)
+    shown = b""
+    # The space comes when the terminal has stopped to show what is typed.
+    for question, typed in [
+        (b"Password: ", "mistyped password"),
+        (b"Once more: ", PASSWORD),
+        (b"Password: ", PASSWORD),
+        (b"Once more: ", PASSWORD),
+        (b"can sign in", None),
+    ]:
+        seen = len(shown)
+        while question not in shown[seen:]:
+            shown += os.read(leader, 1024)
+        if typed is not None:
+            os.write(leader, f"{typed}\n".encode())
+    assert os.waitpid(number, 0)[1] == 0
+    os.close(leader)
+    assert PASSWORD.encode() not in shown
+    assert b"mistyped" not in shown
+    async with open_database(database_url) as store:
+        assert is_password(PASSWORD, await stored(store, "root"))
+
+
+def test_without_a_terminal_the_pipe_must_be_named(environment: dict[str, str]) -> None:
+    """A script that forgot the option hangs on no prompt."""
+    answer = run(environment, "create", "root", typed=PASSWORD)
+    assert (answer.returncode, "--password-stdin" in answer.stderr) == (2, True)
