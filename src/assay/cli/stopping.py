@@ -4,15 +4,28 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
+import typer
 import uvloop
 
+from assay.cli.exits import Exit
 
-def run_until_done(work: Coroutine[Any, Any, None]) -> None:
+Result = TypeVar("Result")
+
+
+def run_until_done(work: Coroutine[Any, Any, Result]) -> Result:
     """The one event loop of a process."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(work)
+        return runner.run(work)
+
+
+def run_command(work: Coroutine[Any, Any, Result]) -> Result:
+    """The same for work that Ctrl-C ends: it has the code that shells know, which no outcome has."""
+    try:
+        return run_until_done(work)
+    except KeyboardInterrupt:
+        raise typer.Exit(Exit.INTERRUPTED) from None
 
 
 def stopping_event(*, supervised: bool) -> asyncio.Event:

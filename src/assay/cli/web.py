@@ -1,6 +1,7 @@
 """`assay web`: answers HTTP."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,16 +9,20 @@ from typing import Annotated
 
 import typer
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from assay import settings
 from assay.app import open_app
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
 from assay.model.errors import Conflict, Invalid
+from assay.queue.heartbeat import heartbeat
 from assay.settings import Settings
-from assay.web.app import create_app
+from assay.web.app import create_app, create_hub
+from assay.web.stream import CUT
 
 STOP_SECONDS = 10
+MOST_FILES = 65_536
 
 
 class _Server(uvicorn.Server):
@@ -26,6 +31,14 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's HTTP, which also lets the application cut a connection: closing waits until the other side reads."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {CUT: {"abort": self.transport.abort}}
 
 
 def web(
@@ -58,10 +71,12 @@ def listen(chosen: Settings) -> socket.socket:
 
 async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool) -> None:
     stopping = stopping_event(supervised=supervised)
-    async with open_app(chosen, application="assay web") as app:
+    _allow_many_files()
+    async with open_app(chosen, application="assay web") as app, heartbeat(app.store, "web"):
+        live = create_hub(app)
         config = uvicorn.Config(
-            create_app(app),
-            http="httptools",
+            create_app(app, live),
+            http=_Protocol,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -71,6 +86,15 @@ async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool)
         serving = asyncio.create_task(server.serve([listener]))
         asked = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+        await live.close()  # streams have no end of their own to wait for
         server.should_exit = True
         await serving
         asked.cancel()
+
+
+def _allow_many_files() -> None:
+    """Every open stream is an open file, and many systems start a process with room for 1,024."""
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(MOST_FILES, most)
+    if few != resource.RLIM_INFINITY and few < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

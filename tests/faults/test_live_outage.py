@@ -1,0 +1,63 @@
+"""PostgreSQL dies while people listen."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from assay.github.fake import FakeGitHub
+from assay.settings import Settings
+from assay.store.database import open_database
+from assay.store.embedded import Server, kill
+from assay.store.migrate import migrate
+from tests.conftest import open_registry
+from tests.faults.test_killed_postgres import answered, gone
+from tests.processes import until
+from tests.streams import STREAM, a_submission, changes_of_the_queue, go_around, reading, serving
+
+
+@pytest.fixture
+def own_server(data_folder: Path) -> Iterator[Server]:
+    """A PostgreSQL that the test may kill; it syncs to disk as in production."""
+    server = Server(data_folder / "postgres")
+    server.start()
+    yield server
+    server.stop()
+
+
+async def test_listeners_outlive_the_database_and_miss_nothing(
+    own_server: Server, settings: Settings, github: FakeGitHub
+) -> None:
+    """I68: killed and started again; the same connections go on with what was written meanwhile, each change once."""
+    async with open_database(own_server.url) as store:
+        await migrate(store)
+    chosen = settings.model_copy(update={"database_url": SecretStr(own_server.url)})
+    async with open_registry(chosen, github) as registry, serving(registry.app) as url:
+        store = registry.app.store
+        async with reading(url) as everything:
+            before = await a_submission(store)
+            assert [event.id for event in await everything.take(1)] == ["1"]
+            kill(own_server)
+            await until(lambda: gone(own_server))
+            async with reading(url, after=0) as meanwhile:
+                assert [event.id for event in await meanwhile.take(1)] == ["1"], "what is kept needs no database"
+                await check_refused(f"{url}{STREAM}/{before.id}")
+                async with serving(registry.app) as elsewhere:
+                    await check_refused(f"{elsewhere}{STREAM}")
+                own_server.start()
+                await until(lambda: answered(store))
+                for _ in range(5):
+                    before = await go_around(store, before)
+                for stream in (everything, meanwhile):
+                    heard = [int(event.id) for event in await stream.take(10)]
+                    assert heard == await changes_of_the_queue(store, since=1)
+
+
+async def check_refused(url: str) -> None:
+    """I23: what cannot be known without the database is a 503, never a stream in which nothing happens."""
+    async with httpx.AsyncClient(timeout=60) as client:
+        answer = await client.get(url)
+    assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+    assert int(answer.headers["retry-after"]) >= 1

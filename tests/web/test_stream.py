@@ -1,0 +1,460 @@
+"""Live events over HTTP: what a client is sent, what is refused, and what a stream must not hold."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from litestar.types import Message
+
+from assay.model.submission import State
+from assay.serve.audience import AudienceOptions
+from assay.serve.happenings import EVERYBODY
+from assay.serve.listener import Listener, Patience
+from assay.serve.live import Hub
+from assay.store.database import PoolOptions
+from assay.store.transitions import Step
+from assay.web.api.event_views import encode_happenings, encode_opening
+from assay.web.openapi import render_openapi
+from assay.web.stream import CUT, EventStream
+from tests.conftest import Registry
+from tests.processes import until
+from tests.streams import (
+    STREAM,
+    Parser,
+    a_batch,
+    a_submission,
+    changes_of_the_queue,
+    go_around,
+    reading,
+    serving,
+    step_on,
+)
+from tests.web.people import cookies_of, signed_in
+from tests.web.test_health import series
+from tests.web.test_openapi import check
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+REASON = {"reason_code": "critical", "reason_message": "It steals.", "next_step": None}
+SCANNING = Step(State.TIER1_SCANNING, "fetched", {"commit": "c" * 40})
+
+
+@pytest.fixture
+async def url(registry: Registry) -> AsyncIterator[str]:
+    """The registry on a real port."""
+    async with serving(registry.app) as address:
+        yield address
+
+
+async def metrics(url: str) -> str:
+    """What Prometheus would read."""
+    async with httpx.AsyncClient(base_url=url) as client:
+        return (await client.get("/metrics")).text
+
+
+async def listeners(url: str) -> float:
+    """How many streams are open."""
+    return series(await metrics(url), "assay_listeners")[""]
+
+
+async def test_a_submission_from_its_creation_to_its_end(registry: Registry, url: str) -> None:
+    """Names, order and data of the events; every event is what the description of the API says."""
+    store = registry.app.store
+    async with reading(url) as stream:
+        assert stream.response.headers["content-type"] == "text/event-stream"
+        assert stream.response.headers["cache-control"] == "no-store"
+        assert stream.response.headers["x-accel-buffering"] == "no"
+        assert (stream.parser.retry, stream.last_id) == (2000, "0")
+        waiting = await a_submission(store)
+        scanned = await step_on(store, waiting, SCANNING)
+        refused = Step(State.TIER1_FAILED, "judged", {"score": 12, "reason": "critical"})
+        await step_on(store, scanned, refused, score=12, **REASON)
+        await a_batch(store, "one", "two")
+        created, fetched, complete, failed, batch = events = await stream.take(5)
+    assert [event.name for event in events] == [
+        "submission_created",
+        "state_changed",
+        "scan_complete",
+        "state_changed",
+        "submissions_created",
+    ]
+    assert [event.id for event in events] == ["1", "2", "2", "3", "6"], "an id only when all of its serial was told"
+    about = {"submissionId": str(waiting.id), "skillName": "pdf", "repository": "acme/tools"}
+    nothing = {"score": None, "reason": None}
+    assert without_time(created) == {**about, "from": None, "state": "RECEIVED", "trigger": "submitted", **nothing}
+    arrow = {"from": "RECEIVED", "state": "TIER1_SCANNING", "trigger": "fetched"}
+    assert without_time(fetched) == {**about, **arrow, **nothing}
+    assert without_time(complete) == {**about, "tier": 1, "score": 12}
+    arrow = {"from": "TIER1_SCANNING", "state": "TIER1_FAILED", "trigger": "judged"}
+    assert without_time(failed) == {**about, **arrow, "score": 12, "reason": "critical"}
+    assert (batch.data["count"], batch.data["source"]) == (2, "bulk")
+    described = ("SubmissionEventView", "SubmissionEventView", "ScanCompleteView", "SubmissionEventView")
+    for event, view in zip(events, (*described, "SubmissionsCreatedView"), strict=True):
+        check(event.data, {"$ref": f"#/components/schemas/{view}"}, event.name)
+
+
+def without_time(event: Any) -> dict[str, Any]:
+    """The data, after a look at its time."""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", event.data["at"])
+    return {key: value for key, value in event.data.items() if key != "at"}
+
+
+def test_streams_are_described() -> None:
+    """I30: the media type, and the data of each event."""
+    document = json.loads(render_openapi())
+    for path in (STREAM, f"{STREAM}/{{submission_id}}"):
+        operation = document["paths"][path]["get"]
+        [(kind, answer)] = operation["responses"]["200"]["content"].items()
+        assert kind == "text/event-stream"
+        views = {each["$ref"].rpartition("/")[2] for each in answer["schema"]["oneOf"]}
+        assert views == {"SubmissionEventView", "ScanCompleteView", "SubmissionsCreatedView", "GoneView"}
+        assert "Last-Event-ID" in {each["name"] for each in operation["parameters"]}
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2, 3, 5])
+async def test_who_comes_back_hears_exactly_what_it_missed(registry: Registry, url: str, seen: int) -> None:
+    """I68: after any event the connection may end; the stream goes on after the last id, as the table says."""
+    store = registry.app.store
+    before = await step_on(store, await a_submission(store), SCANNING)
+    before = await step_on(store, before, Step(State.RECEIVED, "lease lost"))
+    before = await go_around(store, before)
+    async with reading(url, after=0) as stream:
+        await stream.until(seen) if seen else None
+        last = stream.last_id
+    assert last == str(seen)
+    await step_on(store, before, SCANNING)
+    async with reading(url, after=last) as stream:
+        assert stream.last_id == last, "losing the connection again before anything happens must not skip anything"
+        events = await stream.until(6)
+    assert [int(event.id) for event in events] == await changes_of_the_queue(store, seen)
+
+
+async def test_a_scan_and_what_it_led_to_come_together_again(registry: Registry, url: str) -> None:
+    """I68: a client that was cut off between the two events of one change comes back to both."""
+    store = registry.app.store
+    scanned = await step_on(store, await a_submission(store), SCANNING)
+    refused = Step(State.TIER1_FAILED, "judged", {"score": 12, "reason": "critical"})
+    await step_on(store, scanned, refused, score=12, **REASON)
+    async with reading(url, after=2) as stream:
+        complete = await stream.next()
+        assert (complete.name, stream.last_id) == ("scan_complete", "2")
+    async with reading(url, after=2) as stream:
+        assert [event.name for event in await stream.take(2)] == ["scan_complete", "state_changed"]
+        assert stream.last_id == "3"
+
+
+async def test_the_first_words_let_one_come_back_before_anything_happened(registry: Registry, url: str) -> None:
+    """I68: a connection that is lost before its first event loses nothing either."""
+    store = registry.app.store
+    before = await a_submission(store)
+    async with reading(url) as stream:
+        last = stream.last_id
+    assert last == "1"
+    await go_around(store, before)
+    async with reading(url, after=last) as stream:
+        assert [event.id for event in await stream.take(2)] == ["2", "3"]
+
+
+async def test_what_is_not_kept_is_gone(registry: Registry) -> None:
+    """I68: a client that was away for too long, or that shows an id of another registry, reads the list again."""
+    store = registry.app.store
+    live = Hub(store, registry.app.database_url, encode_happenings, AudienceOptions(kept=3))
+    before = await go_around(store, await go_around(store, await a_submission(store)))
+    async with serving(registry.app, live) as url:
+        for after, reason in ((1, "too_old"), (77, "unknown"), (2**63 - 1, "unknown")):
+            async with reading(url, after=after) as stream:
+                gone = await stream.next()
+                assert (gone.name, gone.id, gone.data) == ("gone", "5", {"reason": reason, "newest": 5})
+                check(gone.data, {"$ref": "#/components/schemas/GoneView"}, "gone")
+                before = await go_around(store, before)
+                assert [event.id for event in await stream.take(2)] == ["6", "7"]
+            await undo(registry, 5)
+            live.audience.ring.begin_after(5)
+
+
+async def undo(registry: Registry, serial: int) -> None:
+    """Forget the changes after this one, and begin to count there again."""
+    async with registry.app.store.begin() as db:
+        await db.exec_driver_sql(f"DELETE FROM change WHERE serial > {serial}")
+
+
+BAD_IDS = ("", "abc", "-1", "1.5", "1 2", "1e3", "٣", "9223372036854775808", "1" * 21, "0x10")
+
+
+async def test_an_id_that_is_none_is_refused(registry: Registry, url: str) -> None:
+    """I29: what cannot be followed is refused, never ignored."""
+    async with httpx.AsyncClient(base_url=url) as client:
+        for bad in BAD_IDS:
+            answer = await client.get(STREAM, headers=[(b"last-event-id", bad.encode())])
+            assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json"), bad
+            assert "Last-Event-ID" in answer.json()["detail"] or "last_event_id" in answer.json()["detail"]
+        for query in ("mine=maybe", "mine=", "since=1", "mine=1&mine=1"):
+            assert (await client.get(f"{STREAM}?{query}")).status_code == 400, query
+
+
+async def test_one_submission(registry: Registry, url: str) -> None:
+    """Only what happens to it; what does not exist is 404, what is no id is 400."""
+    store = registry.app.store
+    mine, other = await a_submission(store, "mine"), await a_submission(store, "other")
+    async with reading(url, f"{STREAM}/{mine.id}") as stream:
+        await go_around(store, other)
+        await go_around(store, mine)
+        events = await stream.take(2)
+        assert [event.data["skillName"] for event in events] == ["mine", "mine"]
+    async with reading(url, f"{STREAM}/{mine.id}", after=0) as stream:
+        assert [event.data["skillName"] for event in await stream.take(3)] == ["mine"] * 3
+    async with httpx.AsyncClient(base_url=url) as client:
+        missing = await client.get(f"{STREAM}/{NOBODY}")
+        assert (missing.status_code, missing.json()["code"]) == (404, "submission_not_found")
+        assert (await client.get(f"{STREAM}/pdf")).status_code == 400
+    await until_nobody_listens(url)
+
+
+async def test_mine_needs_somebody(registry: Registry, url: str) -> None:
+    """I67: with the cookie that a browser sends by itself; without one it is 401, and a broken one is no pass."""
+    store, granted = registry.app.store, await signed_in(registry.app)
+    account = str(granted.account.id)
+    async with httpx.AsyncClient(base_url=url) as client:
+        for cookies in ({}, {"assay_session": "nonsense"}):
+            refused = await client.get(f"{STREAM}?mine=1", headers={"cookie": cookie_header(cookies)})
+            assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
+    async with reading(url, f"{STREAM}?mine=1", cookies=cookies_of(granted)) as stream:
+        await a_submission(store, "theirs", str(uuid4()))
+        await a_submission(store, "ours", account)
+        await a_batch(store, "one", "two", submitter=account)
+        first, second = await stream.take(2)
+        assert (first.name, first.data["skillName"]) == ("submission_created", "ours")
+        assert (second.name, second.data["count"]) == ("submissions_created", 2)
+
+
+def cookie_header(cookies: dict[str, str]) -> str:
+    """Cookies of one request."""
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())
+
+
+async def until_nobody_listens(url: str) -> None:
+    """Wait until every stream is closed on the side of the server, too."""
+
+    async def nobody() -> bool:
+        return await listeners(url) == 0
+
+    await until(nobody)
+
+
+async def test_streams_are_counted_apart_from_requests(registry: Registry, url: str) -> None:
+    """A stream of an hour is no slow request; who listens, who was dropped and what was sent are numbers of their own."""
+    store = registry.app.store
+    async with reading(url) as first, reading(url):
+        await a_submission(store)
+        await first.next()
+        text = await metrics(url)
+        assert series(text, "assay_listeners") == {"": 2}
+        assert series(text, "assay_listeners_dropped_total") == {"": 0}
+        labels = f'method="GET",route="{STREAM}"'
+        assert series(text, "assay_http_requests_total")[f'{labels},status="200"'] == 2
+        assert series(text, "assay_http_request_seconds_count")[labels] == 2, "counted when it begins"
+
+    await until_nobody_listens(url)
+    text = await metrics(url)
+    assert series(text, "assay_http_requests_total")[f'{labels},status="200"'] == 2
+    assert series(text, "assay_http_request_seconds_count")[labels] == 2
+    assert 1 <= series(text, "assay_events_sent_total")[""] <= 2
+
+
+async def test_head_does_not_wait_for_events(registry: Registry, url: str) -> None:
+    """The headers of a stream without its body, and nobody who listens afterwards."""
+    async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+        answer = await client.head(STREAM)
+        assert (answer.status_code, answer.headers["content-type"], answer.content) == (200, "text/event-stream", b"")
+        # Without a server, too.
+        answer = await registry.client.head(STREAM)
+        assert (answer.status_code, answer.content) == (200, b"")
+    await until_nobody_listens(url)
+
+
+async def test_streams_hold_no_connection_of_the_database(registry: Registry, url: str) -> None:
+    """More streams than the pool has connections, and everything else still works."""
+    before = await a_submission(registry.app.store)
+    number = PoolOptions().size + 2
+    streams = [reading(url, path) for path in (STREAM, f"{STREAM}/{before.id}") for _ in range(number)]
+    opened = [await stream.__aenter__() for stream in streams]
+    async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+        assert (await client.get("/api/v1/submissions")).json()["total"] == 1
+    assert registry.app.store.engine.pool.checkedout() <= 1, "the hub reads now and then, streams never"  # type: ignore[attr-defined]
+    await go_around(registry.app.store, before)
+    for stream in opened:
+        assert [event.id for event in await stream.take(2)] == ["2", "3"]
+    for stream in streams:
+        await stream.__aexit__(None, None, None)
+
+
+async def test_too_many_streams_are_refused(registry: Registry) -> None:
+    """I64: 503 with Retry-After, and room again when one has left."""
+    live = Hub(registry.app.store, registry.app.database_url, encode_happenings, AudienceOptions(listeners=1))
+    async with serving(registry.app, live) as url, httpx.AsyncClient(base_url=url) as client:
+        async with reading(url):
+            refused = await client.get(STREAM)
+            assert (refused.status_code, refused.json()["code"]) == (503, "too_many_listeners")
+            assert int(refused.headers["retry-after"]) >= 1
+        await until_nobody_listens(url)
+        async with reading(url):
+            pass
+
+
+class Wire:
+    """A connection as a server gives it to an application, whose other side may stop reading."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.is_open = asyncio.Event()
+        self.is_open.set()
+        self.left, self.was_cut, self.is_complete = asyncio.Event(), asyncio.Event(), False
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """With the means to cut the connection."""
+        return {"type": "http", "extensions": {CUT: {"abort": self.cut}}}
+
+    def cut(self) -> None:
+        """As a transport does it: the other side has left."""
+        self.was_cut.set()
+        self.left.set()
+
+    async def receive(self) -> Message:
+        """The end of the request, then nothing until the other side leaves."""
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """Waits while the other side does not read."""
+        await self.is_open.wait()
+        if message["type"] == "http.response.body":
+            self.sent.append(message["body"])
+            self.is_complete = not message["more_body"]
+
+    @property
+    def parser(self) -> Parser:
+        """Everything that has arrived."""
+        parser = Parser()
+        for line in b"".join(self.sent).decode().split("\n"):
+            parser.feed(line)
+        return parser
+
+
+async def stream_on(live: Hub, wire: Wire, keepalive_seconds: float = 60) -> asyncio.Task[None]:
+    """An open stream of everything."""
+    listener = await live.listen(EVERYBODY, None)
+    stream = EventStream(live, listener, encode_opening(listener.start), keepalive_seconds)
+    return asyncio.create_task(stream(wire.scope, wire.receive, wire.send))  # type: ignore[arg-type]
+
+
+async def reached(condition: Callable[[], bool]) -> bool:
+    """For `until`."""
+    return condition()
+
+
+def a_hub(registry: Registry, **patience: float) -> Hub:
+    """Live events of a process, more or less patient."""
+    options = AudienceOptions(patience=Patience(**patience))  # type: ignore[arg-type]
+    return Hub(registry.app.store, registry.app.database_url, encode_happenings, options)
+
+
+async def test_a_quiet_stream_is_kept_alive(registry: Registry) -> None:
+    """A comment now and then, whose id moves on with what happens to others."""
+    live, wire = a_hub(registry), Wire()
+    streaming = await stream_on(live, wire, keepalive_seconds=0.01)
+    await until(lambda: reached(lambda: len(wire.parser.comments) > 2))
+    assert set(wire.parser.comments) == {"keepalive"}
+    await a_submission(registry.app.store)
+    await until(lambda: reached(lambda: len(wire.parser.events) == 1))
+    number = len(wire.parser.comments)
+    await until(lambda: reached(lambda: len(wire.parser.comments) > number))
+    assert wire.parser.last_id == "1"
+    wire.left.set()
+    await streaming
+    assert len(live.audience) == 0
+
+
+async def test_no_keepalive_passes_over_what_waits(registry: Registry) -> None:
+    """I68: something happens in the very moment in which a quiet stream is kept alive; its id must not go first."""
+
+    class Drowsy(Listener):
+        """Something is in its queue, and it does not wake up in time."""
+
+        async def wait(self) -> None:
+            if not wire.parser.events:
+                await asyncio.Event().wait()
+            await super().wait()
+
+    live, wire = a_hub(registry), Wire()
+    listener = await live.listen(EVERYBODY, None)
+    listener.__class__ = Drowsy
+    await a_submission(registry.app.store)
+    await until(lambda: reached(lambda: live.newest == 1))
+    stream = EventStream(live, listener, encode_opening(listener.start), keepalive_seconds=0.01)
+    streaming = asyncio.create_task(stream(wire.scope, wire.receive, wire.send))  # type: ignore[arg-type]
+    await until(lambda: reached(lambda: len(wire.sent) > 1))
+    assert wire.sent[1].startswith(b"event: submission_created")
+    wire.left.set()
+    await streaming
+
+
+async def test_who_does_not_take_what_is_sent_is_cut_off(registry: Registry) -> None:
+    """I64: a write that is stuck ends the stream after a while; the others hear everything meanwhile."""
+    live, stuck, well = a_hub(registry, seconds=0.2), Wire(), Wire()
+    streams = [await stream_on(live, stuck), await stream_on(live, well)]
+    await until(lambda: reached(lambda: bool(stuck.sent and well.sent)))
+    stuck.is_open.clear()
+    before = await a_submission(registry.app.store)
+    await go_around(registry.app.store, before)
+    async with asyncio.timeout(60):
+        await streams[0]
+    assert stuck.was_cut.is_set()
+    assert not stuck.is_complete
+    assert (live.audience.tally.listeners_dropped, len(live.audience)) == (1, 1)
+    await until(lambda: reached(lambda: len(well.parser.events) == 3))
+    well.left.set()
+    await streams[1]
+    assert not well.was_cut.is_set()
+
+
+async def test_who_falls_too_far_behind_is_cut_off_at_once(registry: Registry) -> None:
+    """I64: the bound on what waits counts, not only the time of a write."""
+    live, stuck = a_hub(registry, entries=3, seconds=10_000), Wire()
+    streaming = await stream_on(live, stuck)
+    await until(lambda: reached(lambda: bool(stuck.sent)))
+    stuck.is_open.clear()
+    before = await a_submission(registry.app.store)
+    for _ in range(4):
+        before = await go_around(registry.app.store, before)
+    async with asyncio.timeout(60):
+        await streaming
+    assert stuck.was_cut.is_set()
+    assert (live.audience.tally.listeners_dropped, len(live.audience)) == (1, 0)
+
+
+async def test_stopping_waits_for_nobody(registry: Registry) -> None:
+    """All streams end at once: properly for those who read, cut for those who do not."""
+    live, stuck, well = a_hub(registry, seconds=10_000), Wire(), Wire()
+    streams = [await stream_on(live, stuck), await stream_on(live, well)]
+    await until(lambda: reached(lambda: bool(stuck.sent and well.sent)))
+    stuck.is_open.clear()
+    await a_submission(registry.app.store)
+    await until(lambda: reached(lambda: len(well.parser.events) == 1))
+    await live.close()
+    async with asyncio.timeout(60):
+        await asyncio.gather(*streams)
+    assert well.is_complete
+    assert stuck.was_cut.is_set()
+    assert live.audience.tally.listeners_dropped == 0, "they did nothing wrong"
+
+
+async def test_a_listener_that_leaves_is_forgotten(registry: Registry, url: str) -> None:
+    """Also while nothing happens that could be sent to it."""
+    async with reading(url), reading(url):
+        assert await listeners(url) == 2
+    await until_nobody_listens(url)
