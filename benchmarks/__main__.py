@@ -5,7 +5,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from benchmarks import pipeline
+from benchmarks import pipeline, scale
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -15,7 +15,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small numbers, and no results.json")
     quick = parser.parse_args().quick
-    results = {"pipeline": asyncio.run(pipeline.measure(30 if quick else 500))}
+    results = {
+        "pipeline": asyncio.run(pipeline.measure(30 if quick else 500)),
+        "scale": asyncio.run(scale.measure(300, 3, times=10) if quick else scale.measure(30_000, scale.REPEATS)),
+    }
     for benchmark, figures in results.items():
         print(benchmark)
         for name, value in figures.items():

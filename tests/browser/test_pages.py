@@ -11,6 +11,7 @@ from assay.web.app import create_app
 from tests.browser.chromium import find
 from tests.conftest import Registry
 from tests.skills import a_bad_skill, a_repository
+from tests.web.crowd import a_crowd, settle
 
 FLAGS = (
     "--no-sandbox",
@@ -107,3 +108,28 @@ async def test_pages_fit_their_window(registry: Registry, url: str, page: Page, 
     for path in ("/", "/skills", "/queue", f"/skills/acme/tools/{'a-very-long-name-' * 5}".rstrip("-")):
         await page.goto(f"{url}{path}")
         assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_the_queue_is_filtered_by_a_plain_form(
+    registry: Registry, database_url: str, url: str, page: Page, width: int
+) -> None:
+    """I29, I59: fill in, press Show, turn the page; the form remembers, the page fits, and nothing else is shown."""
+    await settle(database_url, a_crowd(700))
+    await page.set_viewport_size({"width": width, "height": 800})
+    await page.goto(f"{url}/queue")
+    assert await page.locator("tbody tr").count() == 50
+    await page.get_by_label("Skill or repository").fill("acme/tools")
+    await page.get_by_label("Order").select_option("name")
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_url("**/queue?*q=acme*")
+    first = await page.locator("tbody tr .name a").all_inner_texts()
+    assert {await each.inner_text() for each in await page.locator("tbody tr .name span").all()} == {"acme/tools"}
+    assert await page.get_by_label("Skill or repository").input_value() == "acme/tools"
+    await page.get_by_role("link", name="More submissions").click()
+    await page.wait_for_url("**cursor=*")
+    second = await page.locator("tbody tr .name a").all_inner_texts()
+    assert [*first, *second] == sorted([*first, *second])
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    await page.get_by_role("link", name="Show all").click()
+    await page.wait_for_url("**/queue")

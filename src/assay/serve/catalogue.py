@@ -1,6 +1,8 @@
 """The catalogue: pages of listings, and one of them with its versions, files and findings."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -10,8 +12,12 @@ from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.store.contents import list_files
+from assay.store.counts import count_skills
 from assay.store.scans import list_scans
-from assay.store.skills import count_skills, get_skill, list_skills, list_versions
+from assay.store.skills import get_skill, list_skills, list_versions
+
+# What the cursors of this list are marked with.
+CURSORS = "skills"
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,10 @@ class SkillDetail:
 
 async def read_catalogue(db: AsyncConnection, *, cursor: str | None, limit: int) -> CataloguePage:
     """Last updated first."""
-    found = await list_skills(db, before=decode_cursor(cursor), limit=limit + 1)
+    before = decode_cursor(cursor, CURSORS, tuple[datetime, UUID]) if cursor is not None else None
+    found = await list_skills(db, before=before, limit=limit + 1)
     page = found[:limit]
-    more = encode_cursor(page[-1].updated_at, page[-1].id) if len(found) > limit else None
+    more = encode_cursor(CURSORS, (page[-1].updated_at, page[-1].id)) if len(found) > limit else None
     return CataloguePage(page, await count_skills(db), more)
 
 

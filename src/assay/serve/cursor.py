@@ -2,25 +2,46 @@
 
 import base64
 import binascii
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from uuid import UUID
+from typing import TypeVar
+
+import msgspec
 
 from assay.model.errors import Invalid
 
-
-def encode_cursor(moment: datetime, number: UUID) -> str:
-    """A position after a row that is ordered by time and id."""
-    return base64.urlsafe_b64encode(f"{moment.isoformat()}|{number}".encode()).decode().rstrip("=")
+Place = TypeVar("Place", bound=tuple[object, ...])
 
 
-def decode_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """The position, or Invalid if this is not one of ours."""
-    if cursor is None:
-        return None
+class _Written(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """What a cursor holds: the list it is of, and the place in it."""
+
+    of: str
+    place: msgspec.Raw
+
+
+def encode_cursor(of: str, place: Sequence[object]) -> str:
+    """The place after a row of this list."""
+    written = msgspec.json.encode(_Written(of, msgspec.Raw(msgspec.json.encode(place))))
+    return base64.urlsafe_b64encode(written).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, of: str, kind: type[Place]) -> Place:
+    """The place, or Invalid if this is not a cursor of ours, or one of another list."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        moment, _, number = base64.urlsafe_b64decode(padded).decode().partition("|")
-        # In UTC, because a moment of the year 9999 elsewhere may be one that the database cannot hold.
-        return datetime.fromisoformat(moment).astimezone(UTC), UUID(number)
-    except (ValueError, OverflowError, binascii.Error):
+        written = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=_Written)
+        place = [_fit_for_database(value) for value in msgspec.json.decode(written.place, type=kind)]
+    except (ValueError, OverflowError, binascii.Error):  # msgspec's errors are ValueErrors
         raise Invalid("cursor: take it from the `nextCursor` of a page.", code="bad_cursor") from None
+    if written.of != of:
+        message = "cursor: it is of another list; give the same filters, sort and direction as the page it is from."
+        raise Invalid(message, code="bad_cursor")
+    return kind(place)
+
+
+def _fit_for_database(value: object) -> object:
+    if isinstance(value, str) and "\x00" in value:
+        raise ValueError(value)
+    # In UTC, because a moment of the year 9999 elsewhere may be one that the database cannot hold.
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

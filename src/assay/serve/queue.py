@@ -1,91 +1,112 @@
-"""The queue as people see it: pages of submissions, and one of them with everything that happened to it."""
+"""The queue as people see it: pages of submissions, with positions and numbers of the same moment."""
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.scan import Scan
-from assay.model.submission import State, Submission, SubmissionEvent
+from assay.model.errors import Invalid
+from assay.model.submission import State, Submission
+from assay.model.submission_list import Direction, Filters, Order, Sort
+from assay.queue.position import Position
 from assay.serve.cursor import decode_cursor, encode_cursor
-from assay.serve.stats import Stats, read_stats, total_of
-from assay.store.events import list_events
-from assay.store.scans import list_scans
-from assay.store.skills import find_name
-from assay.store.submissions import get_submission, list_submissions
+from assay.serve.position import position_of_all
+from assay.serve.processing import list_in_line, list_matching_in_line, states_in_line
+from assay.serve.stats import Stats, read_stats
+from assay.serve.submission_list import Listed, Wanted, list_in_states, list_matching
+
+DEEPEST = 10_000
+SHORTEST, LONGEST = 2, 100
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+Number = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+PLACES: Mapping[Sort, Any] = {
+    Sort.CREATED_AT: tuple[Moment, UUID],
+    Sort.UPDATED_AT: tuple[Moment, UUID],
+    Sort.SKILL_NAME: tuple[str, UUID],
+    Sort.STATE: tuple[State, Moment, UUID],
+    Sort.PROCESSING_ORDER: tuple[Annotated[int, msgspec.Meta(ge=0, le=3)], Number, Number],
+}
+
+
+@dataclass(frozen=True)
+class QueueQuery:
+    """What a reader of the queue asks for."""
+
+    filters: Filters = field(default_factory=Filters)
+    order: Order = field(default_factory=Order)
+    limit: int = 50
+    cursor: str | None = None
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
 class QueuePage:
-    """A page of submissions, and the numbers of the same moment."""
+    """A page of submissions, where those that wait stand, and the numbers of the same moment."""
 
     submissions: list[Submission]
+    positions: Mapping[UUID, Position]
     total: int
+    total_is_exact: bool
     next_cursor: str | None
     stats: Stats
 
 
-@dataclass(frozen=True)
-class StageTimings:
-    """When each stage began, and how long the submission has spent in it, in milliseconds."""
-
-    received_at: datetime
-    scanning_at: datetime | None
-    decided_at: datetime | None
-    ms_in_received: int
-    ms_in_scanning: int | None
-    total_ms: int
-
-
-@dataclass(frozen=True)
-class SubmissionDetail:
-    """A submission with its history, its scans and the listing it led to."""
-
-    submission: Submission
-    history: list[SubmissionEvent]
-    scans: list[Scan]
-    timings: StageTimings
-    listing_name: str | None
-
-
-async def read_queue(
-    db: AsyncConnection, *, states: frozenset[State] | None, cursor: str | None, limit: int, now: datetime
-) -> QueuePage:
-    """Newest first. The connection must be one snapshot, so that list and numbers cannot disagree."""
-    position = decode_cursor(cursor)
-    found = await list_submissions(db, states=states, before=position, limit=limit + 1)
-    page = found[:limit]
-    more = encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
+async def read_queue(db: AsyncConnection, query: QueueQuery, now: datetime) -> QueuePage:
+    """The connection must be one snapshot, so that list, positions and numbers cannot disagree."""
+    query = _checked(query)
+    name = list_name(query)
     stats = await read_stats(db, now)
-    return QueuePage(page, total_of(stats, states), more, stats)
-
-
-async def read_submission(db: AsyncConnection, submission_id: UUID, now: datetime) -> SubmissionDetail:
-    """One submission, or NotFound."""
-    submission = await get_submission(db, submission_id)
-    digest = submission.content_digest
-    return SubmissionDetail(
-        submission=submission,
-        history=await list_events(db, submission_id),
-        scans=await list_scans(db, digest) if digest else [],
-        timings=_timings(submission, now),
-        listing_name=await find_name(db, submission.skill_id) if submission.skill_id else None,
+    listed = await _list(db, _wanted(query, name), stats.by_state)
+    return QueuePage(
+        submissions=listed.submissions,
+        positions=await position_of_all(db, listed.submissions),
+        total=listed.total,
+        total_is_exact=listed.total_is_exact,
+        next_cursor=encode_cursor(name, listed.next) if listed.next else None,
+        stats=stats,
     )
 
 
-def _timings(submission: Submission, now: datetime) -> StageTimings:
-    end = submission.decided_at or now
-    scanning = submission.scanning_at
-    return StageTimings(
-        received_at=submission.received_at,
-        scanning_at=scanning,
-        decided_at=submission.decided_at,
-        ms_in_received=_milliseconds(submission.received_at, scanning or end),
-        ms_in_scanning=_milliseconds(scanning, end) if scanning else None,
-        total_ms=_milliseconds(submission.received_at, end),
-    )
+async def _list(db: AsyncConnection, wanted: Wanted, by_state: Mapping[State, int]) -> Listed:
+    match wanted.order.sort is Sort.PROCESSING_ORDER, wanted.filters.are_narrow:
+        case False, False:
+            return await list_in_states(db, wanted, by_state)
+        case False, True:
+            return await list_matching(db, wanted, by_state)
+        case True, False:
+            return await list_in_line(db, wanted, by_state)
+        case _:
+            return await list_matching_in_line(db, wanted, by_state)
 
 
-def _milliseconds(start: datetime, end: datetime) -> int:
-    return max(0, round((end - start).total_seconds() * 1000))
+def _checked(query: QueueQuery) -> QueueQuery:
+    """The query, complete, or Invalid with the name of the parameter."""
+    words = query.filters.words
+    if words is not None and not SHORTEST <= len(words) <= LONGEST:
+        raise Invalid(f"q: it must have {SHORTEST} to {LONGEST} characters.", code="bad_query")
+    if query.offset is not None and query.cursor is not None:
+        raise Invalid("offset: give either cursor or offset, not both.", code="bad_offset")
+    if not 0 <= (query.offset or 0) <= DEEPEST:
+        message = f"offset: from 0 to {DEEPEST:,}; to go on from there, use the `nextCursor` of the page as cursor."
+        raise Invalid(message, code="bad_offset")
+    if query.order.sort is not Sort.PROCESSING_ORDER:
+        return query
+    if query.order.direction is Direction.DESC:
+        raise Invalid("dir: the order of processing has one direction, asc.", code="bad_sort")
+    return replace(query, filters=replace(query.filters, states=states_in_line(query.filters.states)))
+
+
+def _wanted(query: QueueQuery, name: str) -> Wanted:
+    after = decode_cursor(query.cursor, name, PLACES[query.order.sort]) if query.cursor is not None else None
+    return Wanted(query.filters, query.order, after, query.offset or 0, query.limit)
+
+
+def list_name(query: QueueQuery) -> str:
+    """The same for every page of one list, and for no other list."""
+    meant = msgspec.json.encode([query.order, query.filters], order="deterministic")
+    return hashlib.sha256(meant).hexdigest()[:12]

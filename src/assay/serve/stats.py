@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import CATEGORIES, Category, State
-from assay.store.counts import count_by_state
-from assay.store.skills import count_skills
+from assay.store.counts import count_by_state, count_skills
 
 
 @dataclass(frozen=True)

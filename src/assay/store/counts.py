@@ -1,17 +1,18 @@
-"""How many submissions are in each state, and how many came into it lately.
+"""How many submissions are in each state, how many came into it lately, and how many skills are listed.
 
-Both are folded totals plus the deltas since, so that they cost the same at any size. A delta above zero is an arrival:
+All are folded totals plus the deltas since, so that they cost the same at any size. A delta above zero is an arrival:
 a statement that moves submissions moves all of them into one state.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select, text, union_all
+from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import State
-from assay.store.tables import submission, submission_arrival, submission_count, submission_count_delta
+from assay.store.tables import submission
 
 FOLD_AT_MOST = 50_000
 # One statement, so that no reader sees a delta both folded and not.
@@ -34,42 +35,67 @@ FOLD = text(
     SELECT count(*) FROM taken
     """
 )
+# The sum stays what it is: many rows become one.
+FOLD_SKILLS = text(
+    """
+    WITH taken AS (
+        DELETE FROM skill_count
+        WHERE id IN (SELECT id FROM skill_count ORDER BY id LIMIT :at_most)
+            AND EXISTS (SELECT FROM skill_count OFFSET 1)
+        RETURNING number
+    )
+    INSERT INTO skill_count (number) SELECT sum(number) FROM taken HAVING count(*) > 0
+    """
+)
+BY_STATE = text(
+    """
+    SELECT state, sum(number) FROM (
+        SELECT state, total AS number FROM submission_count
+        UNION ALL SELECT state, delta FROM submission_count_delta
+    ) AS parts GROUP BY state
+    """
+)
+ARRIVED = text(
+    """
+    SELECT state, sum(number) FROM (
+        SELECT state, number FROM submission_arrival WHERE minute >= date_trunc('minute', CAST(:since AS timestamptz))
+        UNION ALL
+        SELECT state, delta FROM submission_count_delta
+        WHERE delta > 0 AND created_at >= date_trunc('minute', CAST(:since AS timestamptz))
+    ) AS parts GROUP BY state
+    """
+)
+SKILLS = text("SELECT coalesce(sum(number), 0) FROM skill_count")
 FORGET_ARRIVALS = text("DELETE FROM submission_arrival WHERE minute < now() - interval '30 days'")
 
 
 async def count_by_state(db: AsyncConnection) -> Mapping[State, int]:
     """Every state, also those with none."""
-    parts = union_all(
-        select(submission_count.c.state, submission_count.c.total.label("number")),
-        select(submission_count_delta.c.state, submission_count_delta.c.delta),
-    ).subquery()
-    statement = select(parts.c.state, func.sum(parts.c.number)).group_by(parts.c.state)
-    counted = {State(state): int(number) for state, number in await db.execute(statement)}
-    return {state: counted.get(state, 0) for state in State}
+    return _every_state(await db.execute(BY_STATE))
 
 
 async def count_arrivals(db: AsyncConnection, since: datetime) -> Mapping[State, int]:
     """How many submissions have come into each state since then, to the minute."""
-    minute = func.date_trunc("minute", since)
-    parts = union_all(
-        select(submission_arrival.c.state, submission_arrival.c.number).where(submission_arrival.c.minute >= minute),
-        select(submission_count_delta.c.state, submission_count_delta.c.delta).where(
-            submission_count_delta.c.delta > 0, submission_count_delta.c.created_at >= minute
-        ),
-    ).subquery()
-    statement = select(parts.c.state, func.sum(parts.c.number)).group_by(parts.c.state)
-    counted = {State(state): int(number) for state, number in await db.execute(statement)}
-    return {state: counted.get(state, 0) for state in State}
+    return _every_state(await db.execute(ARRIVED, {"since": since}))
+
+
+async def count_skills(db: AsyncConnection) -> int:
+    """How many listings there are."""
+    return int((await db.execute(SKILLS)).scalar_one())
 
 
 async def fold_counts(db: AsyncConnection) -> int:
     """Add deltas to the totals; readers see the same sums before and after. Returns how many were folded."""
     await db.execute(FORGET_ARRIVALS)
+    await db.execute(FOLD_SKILLS, {"at_most": FOLD_AT_MOST})
     return int((await db.execute(FOLD, {"at_most": FOLD_AT_MOST})).scalar_one())
 
 
 async def recount(db: AsyncConnection) -> Mapping[State, int]:
     """The truth the counters must agree with: a full count, for reconciliation only."""
-    statement = select(submission.c.state, func.count()).group_by(submission.c.state)
-    counted = {State(state): number for state, number in await db.execute(statement)}
-    return {state: counted.get(state, 0) for state in State}
+    return _every_state(await db.execute(select(submission.c.state, func.count()).group_by(submission.c.state)))
+
+
+def _every_state(rows: Iterable[Sequence[Any]]) -> Mapping[State, int]:
+    counted = {state: int(number) for state, number in rows}
+    return {state: counted.get(state.value, 0) for state in State}

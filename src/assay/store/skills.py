@@ -201,11 +201,6 @@ async def list_skills(db: AsyncConnection, *, before: tuple[datetime, UUID] | No
     return [skill_of(row) for row in await db.execute(ordered)]
 
 
-async def count_skills(db: AsyncConnection) -> int:
-    """How many listings there are."""
-    return int((await db.execute(select(func.count()).select_from(skill))).scalar_one())
-
-
 def read_skills() -> Select[Any]:
     """Listings with their live version and repository."""
     joined = skill.join(skill_version, and_(skill.c.current_version_id == skill_version.c.id)).join(

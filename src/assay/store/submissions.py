@@ -1,11 +1,10 @@
 """Submissions, as they are read. What changes them is in transitions.py."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Select, Uuid, any_, literal, select, tuple_
+from sqlalchemy import ARRAY, Select, Uuid, any_, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import NotFound
@@ -56,21 +55,13 @@ async def find_submissions(db: AsyncConnection, ids: Sequence[UUID]) -> dict[UUI
     return {each.id: each for each in map(submission_of, rows)}
 
 
-async def list_submissions(
-    db: AsyncConnection,
-    *,
-    states: frozenset[State] | None,
-    before: tuple[datetime, UUID] | None,
-    limit: int,
-) -> list[Submission]:
-    """A page, newest first, from after the `before` position (created_at, id)."""
-    statement = read_submissions()
-    if states is not None:
-        statement = statement.where(submission.c.state.in_([state.value for state in sorted(states)]))
-    if before is not None:
-        statement = statement.where(tuple_(submission.c.created_at, submission.c.id) < tuple_(*map(literal, before)))
-    ordered = statement.order_by(submission.c.created_at.desc(), submission.c.id.desc()).limit(limit)
-    return [submission_of(row) for row in await db.execute(ordered)]
+async def find_rounds(db: AsyncConnection, ids: Sequence[UUID], states: Iterable[State]) -> dict[UUID, int]:
+    """The cycles of those that are in one of these states."""
+    statement = select(submission.c.id, submission.c.cycle).where(
+        submission.c.id == any_(literal(list(ids), ARRAY(Uuid))),
+        submission.c.state.in_([state.value for state in sorted(states)]),
+    )
+    return {row.id: row.cycle for row in await db.execute(statement)}
 
 
 def read_submissions() -> Select[Any]:

@@ -15,9 +15,9 @@ from sqlalchemy import (
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSON, JSONB
 
-from assay.store.tables.base import is_digest, metadata, moment, now
+from assay.store.tables.base import is_digest, metadata, moment, now, run_after
 
 queue_pause = Table(
     "queue_pause",
@@ -49,6 +49,8 @@ chore = Table(
     moment("failed_at"),
     Column("error", Text),
     Column("failures", Integer, nullable=False, server_default="0"),
+    # Where a chore that works through a long list, some of it at a time, goes on.
+    Column("position", Text),
 )
 
 process = Table(
@@ -91,8 +93,12 @@ given_answer = Table(
     Column("key", Text, primary_key=True),
     Column("request_digest", Text, nullable=False),
     Column("status", SmallInteger),
-    Column("body", JSONB),
+    # JSON and not JSONB: the answer is given again as it was, key by key.
+    Column("body", JSON),
     now("created_at"),
     is_digest("request_digest"),
 )
 Index("given_answer_created_at_idx", given_answer.c.created_at)
+
+# The queue's own table: jobs that it holds are few, and must be found among millions that wait.
+run_after("CREATE INDEX pgqueuer_held_idx ON pgqueuer (dedupe_key) WHERE status = 'failed'")

@@ -52,6 +52,12 @@ Index(
     postgresql_ops={"full_name": "gin_trgm_ops"},
 )
 
+Index(
+    "repository_merged_into_idx",
+    repository.c.merged_into_id,
+    postgresql_where=repository.c.merged_into_id.is_not(None),
+)
+
 repository_alias = Table(
     "repository_alias",
     metadata,

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     Computed,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     SmallInteger,
@@ -19,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
 from assay.model.skill import Method, Tier, TrustTier
-from assay.store.tables.base import metadata, now, one_of
+from assay.store.tables.base import metadata, now, one_of, run_after
 
 skill = Table(
     "skill",
@@ -87,6 +88,14 @@ Index(
 )
 Index("skill_updated_at_idx", skill.c.updated_at.desc(), skill.c.id.desc())
 
+# How many listings there are is the sum of these: a row for what one statement added or removed, folded into one.
+skill_count = Table(
+    "skill_count",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+)
+
 skill_version = Table(
     "skill_version",
     metadata,
@@ -117,3 +126,24 @@ signing_key = Table(
     Column("public_key", Text, nullable=False),
     now("created_at"),
 )
+
+run_after(
+    """
+CREATE FUNCTION count_skills() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO skill_count (number)
+    SELECT CASE TG_OP WHEN 'INSERT' THEN number ELSE -number END
+    FROM (SELECT count(*) AS number FROM changed) AS counted
+    WHERE number > 0;
+    RETURN NULL;
+END
+$$
+"""
+)
+for trigger in (
+    "CREATE TRIGGER count_inserted AFTER INSERT ON skill REFERENCING NEW TABLE AS changed "
+    "FOR EACH STATEMENT EXECUTE FUNCTION count_skills()",
+    "CREATE TRIGGER count_deleted AFTER DELETE ON skill REFERENCING OLD TABLE AS changed "
+    "FOR EACH STATEMENT EXECUTE FUNCTION count_skills()",
+):
+    run_after(trigger)

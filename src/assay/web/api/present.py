@@ -8,18 +8,23 @@ from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.submission import Category, Reason, Submission, category_of
 from assay.serve.catalogue import SkillDetail
-from assay.serve.queue import SubmissionDetail
+from assay.serve.position import Place, Places
+from assay.serve.queue import QueuePage
 from assay.serve.stats import Stats
+from assay.serve.submission import SubmissionDetail
 from assay.web.api.views import (
     EventView,
     FileView,
     FindingView,
+    PositionsView,
+    PositionView,
     ReasonView,
     ScanView,
     SkillDetailView,
     SkillView,
     StatsView,
     SubmissionDetailView,
+    SubmissionPageView,
     SubmissionView,
     TimingsView,
     VersionView,
@@ -36,10 +41,33 @@ def present_submission(submission: Submission, web_url: str) -> SubmissionView:
     return SubmissionView(**_submission_fields(submission, web_url))
 
 
-def present_detail(detail: SubmissionDetail, web_url: str) -> SubmissionDetailView:
+def present_queue(page: QueuePage, web_url: str) -> SubmissionPageView:
+    """A page of the queue."""
+    return SubmissionPageView(
+        submissions=[present_submission(each, web_url) for each in page.submissions],
+        total=page.total,
+        total_is_exact=page.total_is_exact,
+        next_cursor=page.next_cursor,
+        queue_positions={str(number): position.number for number, position in page.positions.items()},
+        generated_at=page.stats.as_of,
+    )
+
+
+def present_places(places: Places) -> PositionsView:
+    """Where some stand."""
+    positions = {str(number): PositionView(**_place_fields(place)) for number, place in places.by_id.items()}
+    return PositionsView(positions=positions, waiting=places.waiting, generated_at=places.as_of)
+
+
+def present_detail(detail: SubmissionDetail, web_url: str, *, mine: bool) -> SubmissionDetailView:
     """A submission with everything that happened to it."""
+    place = detail.place
     return SubmissionDetailView(
         **_submission_fields(detail.submission, web_url),
+        **(_place_fields(place) if place else dict.fromkeys(("position", "position_is_exact", "eta_seconds"))),
+        waiting_until=place.position.due_at if place else None,
+        next_step=detail.next_step,
+        mine=mine,
         content_digest=detail.submission.content_digest,
         published_skill_name=detail.listing_name,
         state_history=[
@@ -158,6 +186,14 @@ def _submission_fields(submission: Submission, web_url: str) -> dict[str, Any]:
         "reason": _present_reason(submission.reason),
         "created_at": submission.created_at,
         "updated_at": submission.updated_at,
+    }
+
+
+def _place_fields(place: Place) -> dict[str, Any]:
+    return {
+        "position": place.position.number,
+        "position_is_exact": place.position.is_exact,
+        "eta_seconds": place.eta_seconds,
     }
 
 

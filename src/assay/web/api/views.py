@@ -42,11 +42,33 @@ class SubmissionView(View, frozen=True):
 
 
 class SubmissionPageView(View, frozen=True):
-    """A page of submissions; `total` and the list are of the same moment."""
+    """A page of submissions, all of one moment. If `totalIsExact` is false, there are `total` or more.
+
+    `queuePositions` has those of the page that wait; 10,001 stands for all positions from there on.
+    """
 
     submissions: list[SubmissionView]
     total: int
+    total_is_exact: bool
     next_cursor: str | None
+    queue_positions: dict[str, int]
+    generated_at: datetime
+
+
+class PositionView(View, frozen=True):
+    """1 is next; if not exact, the position and the estimate are at least that. An unknown estimate is null."""
+
+    position: int
+    position_is_exact: bool
+    eta_seconds: int | None
+
+
+class PositionsView(View, frozen=True):
+    """Positions by id; what does not wait is left out. `waiting` counts all that wait."""
+
+    positions: dict[str, PositionView]
+    waiting: int
+    generated_at: datetime
 
 
 class EventView(View, frozen=True):
@@ -100,8 +122,17 @@ class TimingsView(View, frozen=True):
 
 
 class SubmissionDetailView(SubmissionView, frozen=True):
-    """A submission with everything that happened to it."""
+    """A submission with everything that happened to it, and what to do next.
 
+    Only what waits has a position; `waitingUntil` is when its time comes, if that is later than now.
+    """
+
+    position: int | None
+    position_is_exact: bool | None
+    eta_seconds: int | None
+    waiting_until: datetime | None
+    next_step: str
+    mine: bool
     content_digest: str | None
     published_skill_name: str | None
     state_history: list[EventView]

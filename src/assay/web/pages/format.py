@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from assay.model.finding import Finding, Severity
 from assay.model.submission import MEANING, Category, State, category_of
+from assay.queue.position import Position
 
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 
@@ -61,6 +62,16 @@ def group(category: Category) -> str:
     return {Category.REVIEW: "in review", Category.ON_HOLD: "on hold"}.get(category, category.value)
 
 
+def place(position: Position) -> str:
+    """A position in the line, as far as it is counted."""
+    return at_least(position.number if position.is_exact else position.number - 1, position.is_exact)
+
+
+def at_least(number: int, is_exact: bool) -> str:
+    """A number, with a sign if there may be more."""
+    return f"{number:,}" if is_exact else f"{number:,}+"
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """In the order in which people should read them."""
     gravest = list(Severity)
@@ -80,6 +91,8 @@ FILTERS: dict[str, Callable[..., object]] = {
     "meaning": meaning,
     "category": category,
     "group": group,
+    "place": place,
+    "at_least": at_least,
     "worst_first": worst_first,
     "grade": grade,
 }

@@ -29,9 +29,35 @@ CREATE TABLE submission_arrival (
     CONSTRAINT submission_arrival_pkey PRIMARY KEY (minute, state)
 )
 -- ;
+ALTER TABLE change DROP CONSTRAINT change_submission_id_fkey, DROP CONSTRAINT change_skill_id_fkey
+-- ;
 ALTER TABLE change DROP CONSTRAINT change_kind_check
 -- ;
 ALTER TABLE change ADD CONSTRAINT change_kind_check CHECK (kind IN ('bulk', 'publish', 'submission'))
+-- ;
+CREATE TABLE skill_count (
+    id BIGINT GENERATED ALWAYS AS IDENTITY,
+    number BIGINT NOT NULL,
+    CONSTRAINT skill_count_pkey PRIMARY KEY (id)
+)
+-- ;
+CREATE FUNCTION count_skills() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO skill_count (number)
+    SELECT CASE TG_OP WHEN 'INSERT' THEN number ELSE -number END
+    FROM (SELECT count(*) AS number FROM changed) AS counted
+    WHERE number > 0;
+    RETURN NULL;
+END
+$$
+-- ;
+CREATE TRIGGER count_inserted AFTER INSERT ON skill REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_skills()
+-- ;
+CREATE TRIGGER count_deleted AFTER DELETE ON skill REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_skills()
+-- ;
+INSERT INTO skill_count (number) SELECT count(*) FROM skill HAVING count(*) > 0
+-- ;
+CREATE INDEX repository_merged_into_idx ON repository (merged_into_id) WHERE merged_into_id IS NOT NULL
 -- ;
 CREATE FUNCTION announce_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -69,6 +95,7 @@ CREATE TABLE chore (
     failed_at TIMESTAMP WITH TIME ZONE,
     error TEXT,
     failures INTEGER DEFAULT '0' NOT NULL,
+    position TEXT,
     CONSTRAINT chore_pkey PRIMARY KEY (name)
 )
 -- ;
@@ -106,13 +133,15 @@ CREATE TABLE given_answer (
     key TEXT NOT NULL,
     request_digest TEXT NOT NULL,
     status SMALLINT,
-    body JSONB,
+    body JSON,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT given_answer_pkey PRIMARY KEY (scope, key),
     CONSTRAINT given_answer_request_digest_check CHECK (request_digest ~ '^sha256:[0-9a-f]{64}$')
 )
 -- ;
 CREATE INDEX given_answer_created_at_idx ON given_answer (created_at)
+-- ;
+CREATE INDEX pgqueuer_held_idx ON pgqueuer (dedupe_key) WHERE status = 'failed'
 -- ;
 UPDATE pgqueuer SET dedupe_key = (document->>'subject_id') || ':' || (document->>'cycle')
 FROM (SELECT id, convert_from(payload, 'UTF8')::jsonb AS document FROM pgqueuer WHERE entrypoint = 'submission') AS job
