@@ -63,6 +63,7 @@ async def process(job: Job, tools: Tools) -> Outcome:
         log.warning("A claim has to wait", problem=problem.message)
         return Again(tools.budget.seconds)
     if submission is None:
+        log.info("A job found nothing to do: its round is over", submission_id=job.subject_id, cycle=job.cycle)
         return Done()
     with running("submission", submission_id=submission.id):
         return await _guarded(submission, tools)

@@ -10,11 +10,11 @@ from sqlalchemy import text
 from assay.queue.enqueue import enqueue
 from assay.queue.job import Job
 from assay.queue.outcome import Again, Done, Outcome
-from assay.queue.periodic import Chore, do_chore
 from assay.queue.rescue import rescue_held_jobs
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import WorkerOptions, run_worker
 from assay.store.database import Database, open_database
+from tests.backlog import Row, add_rows
 from tests.processes import until
 
 OPTIONS = WorkerOptions(batch=10, concurrency=20, lease_seconds=2, stop_seconds=0)
@@ -114,7 +114,7 @@ async def test_again_keeps_the_job_until_it_is_done(database_url: str) -> None:
 
 
 async def test_a_handler_that_breaks_does_not_lose_its_job(database_url: str) -> None:
-    """I35, I75: the job is held, and the rescue gives it back to the queue."""
+    """I35, I75: the job is held, the worker goes on, and the rescue gives it back to the queue."""
     tries = 0
 
     async def handle(_job: Job) -> Outcome:
@@ -125,30 +125,14 @@ async def test_a_handler_that_breaks_does_not_lose_its_job(database_url: str) ->
         return Done()
 
     async with open_database(database_url) as store:
-        await fill(store, 1)
+        async with store.begin() as db:
+            await add_rows(db, [Row()])
         await work_until(database_url, handle, lambda: tries == 1)
         assert await waiting(store) == 1
-        assert await do_chore(store, Chore("rescue", 1, rescue_held_jobs)) == 1
+        async with store.begin() as db:
+            assert await rescue_held_jobs(db) == 1
         await work_until(database_url, handle, lambda: tries == 2)
         assert await waiting(store) == 0
-
-
-async def test_a_chore_is_done_by_one_process_at_a_time(database_url: str) -> None:
-    """Design §2: periodic work is held by a database lock; who comes second leaves it."""
-    inside, leave = asyncio.Event(), asyncio.Event()
-
-    async def slow(_db: object) -> int:
-        inside.set()
-        await leave.wait()
-        return 1
-
-    async with open_database(database_url) as store:
-        chore = Chore("slow", 1, slow)
-        first = asyncio.create_task(do_chore(store, chore))
-        await inside.wait()
-        assert await do_chore(store, chore) is None
-        leave.set()
-        assert await first == 1
 
 
 @pytest.mark.parametrize(("attempts", "delay"), [(1, 30), (2, 60), (3, 90), (4, None)])

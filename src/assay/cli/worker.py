@@ -6,22 +6,17 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.app import open_app, open_tools, worker_options
+from assay.app import open_app, open_tools, pause_gate, watch_limits, worker_options
+from assay.chores import all_chores
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
 from assay.pipeline import process
-from assay.queue.periodic import Chore, run_chore
-from assay.queue.rescue import rescue_held_jobs
+from assay.queue.heartbeat import InFlight, heartbeat
+from assay.queue.periodic import run_chore
 from assay.queue.worker import run_worker
 from assay.settings import Settings
-from assay.store.changes import number_changes
-from assay.store.counts import fold_counts
-
-CHORES = (
-    Chore("fold counts", 10, fold_counts),
-    Chore("number changes", 5, number_changes),
-    Chore("rescue held jobs", 30, rescue_held_jobs),
-)
+from assay.store.chores import register_chores
+from assay.store.database import PoolOptions, open_database
 
 
 def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False) -> None:
@@ -31,13 +26,17 @@ def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)
 
 
 async def _work(chosen: Settings, *, supervised: bool) -> None:
-    stopping = stopping_event(supervised=supervised)
-    async with (
-        open_app(chosen, application="assay worker") as app,
-        open_tools(app) as tools,
-        asyncio.TaskGroup() as group,
-    ):
-        for chore in CHORES:
-            group.create_task(run_chore(app.store, chore, stopping))
-        options = worker_options(chosen)
-        group.create_task(run_worker(app.database_url, lambda job: process(job, tools), options, stopping))
+    stopping, in_flight = stopping_event(supervised=supervised), InFlight()
+    async with open_app(chosen, application="assay worker") as app, open_tools(app) as tools:
+        chores = all_chores(watch_limits(chosen), app.clock)
+        # Chores have connections of their own, one for each, so that none waits for another or for the pipeline.
+        pool = PoolOptions(size=len(chores), application="assay chores")
+        async with open_database(app.database_url, pool) as maintenance:
+            async with maintenance.begin() as db:
+                await register_chores(db, [chore.rhythm for chore in chores])
+            async with heartbeat(app.store, "worker", lambda: in_flight.number), asyncio.TaskGroup() as group:
+                for chore in chores:
+                    group.create_task(run_chore(maintenance, chore, stopping))
+                work = in_flight.counting(lambda job: process(job, tools))
+                options, gate = worker_options(chosen), pause_gate(app)
+                group.create_task(run_worker(app.database_url, work, options, stopping, gate))

@@ -38,7 +38,7 @@ async def remove_jobs(db: AsyncConnection, jobs: Sequence[Job]) -> int:
     running = [number for number, is_running in removed if is_running]
     if running:
         raw = (await db.get_raw_connection()).driver_connection
-        await queries_on(AsyncpgDriver(raw)).notify_job_cancellation(running)  # type: ignore[arg-type]
+        await queries_on(AsyncpgDriver(raw)).notify_job_cancellation(running)
     return len(running)
 
 

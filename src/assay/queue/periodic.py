@@ -1,47 +1,103 @@
-"""Work that recurs: once across all processes, each on its own clock."""
+"""Work that recurs: each chore on its own clock and budget, once across all processes, and none in another's way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from zlib import crc32
+from time import monotonic
 
 import structlog
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Unavailable
+from assay.store.chores import Rhythm, lock_chore, record_failure, record_success, seconds_until_due
 from assay.store.database import Database
 
 log = structlog.get_logger()
+NOTE_SECONDS = 10
+# Clocks wake up a little early at times; a turn that is due that soon is due.
+EARLY = 0.1
 
 
 @dataclass(frozen=True)
 class Chore:
-    """A small piece of maintenance, done in one transaction; returns how much there was to do."""
+    """A small piece of maintenance, done in one transaction; `work` returns how much there was to do."""
 
     name: str
     every_seconds: float
+    budget_seconds: float
     work: Callable[[AsyncConnection], Awaitable[int]]
 
+    @property
+    def rhythm(self) -> Rhythm:
+        """What others need to know of it."""
+        return Rhythm(self.name, self.every_seconds, self.budget_seconds)
 
-async def do_chore(database: Database, chore: Chore) -> int | None:
-    """Do it once; None if another process is doing it right now."""
-    async with database.begin() as db:
-        lock = {"lock": crc32(chore.name.encode())}
-        if not (await db.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), lock)).scalar_one():
-            return None
-        return await chore.work(db)
+
+@dataclass(frozen=True)
+class Turn:
+    """What became of a turn: how much was done, or None if it was not ours; and when to look again."""
+
+    amount: int | None
+    again_seconds: float
+
+
+class ChoreFailed(Exception):
+    """An error of the chore itself that would look like an outage of the database."""
+
+
+async def do_chore(database: Database, chore: Chore) -> Turn:
+    """Do it if it is due and nobody else is at it. Work and its success commit together, or neither does."""
+    async with asyncio.timeout(chore.budget_seconds), database.begin() as db:
+        if not await lock_chore(db, chore.rhythm):
+            return Turn(None, chore.every_seconds)
+        left = await seconds_until_due(db, chore.rhythm)
+        # More than an interval is left only if the clock was turned back; then the last turn says nothing.
+        if chore.every_seconds * EARLY < left <= chore.every_seconds:
+            return Turn(None, left)
+        try:
+            amount = await chore.work(db)
+        except OSError as problem:
+            # On an open connection the database's own errors come wrapped; this one is not the database's.
+            raise ChoreFailed(repr(problem)) from problem
+        await record_success(db, chore.rhythm, amount)
+    return Turn(amount, chore.every_seconds)
 
 
 async def run_chore(database: Database, chore: Chore, stopping: asyncio.Event) -> None:
-    """Do it again and again until `stopping`; an outage skips a turn and says so."""
+    """Do it again and again until `stopping`, whatever happens to it."""
     while not stopping.is_set():
+        seconds = await _take_turn(database, chore)
         try:
-            done = await do_chore(database, chore)
-            log.debug("Chore done", chore=chore.name, amount=done)
-        except Unavailable as problem:
-            log.warning("Chore skipped", chore=chore.name, problem=problem.message)
-        try:
-            await asyncio.wait_for(stopping.wait(), chore.every_seconds)
+            await asyncio.wait_for(stopping.wait(), seconds)
         except TimeoutError:
             continue
+
+
+async def _take_turn(database: Database, chore: Chore) -> float:
+    """Seconds until the next turn. An outage skips one; anything else is a failure that people can see."""
+    started = monotonic()
+    try:
+        turn = await do_chore(database, chore)
+        log.debug("Chore done", chore=chore.name, amount=turn.amount)
+        return turn.again_seconds
+    except Unavailable as outage:
+        log.warning("Chore skipped", chore=chore.name, problem=outage.message)
+    except TimeoutError:
+        log.error("A chore took longer than its budget", chore=chore.name, budget_seconds=chore.budget_seconds)
+        await _note_failure(database, chore, f"took longer than {chore.budget_seconds:g} s", monotonic() - started)
+    except Exception as problem:
+        log.exception("A chore failed", chore=chore.name)
+        await _note_failure(database, chore, _in_a_line(problem), monotonic() - started)
+    return chore.every_seconds
+
+
+async def _note_failure(database: Database, chore: Chore, error: str, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(NOTE_SECONDS), database.begin() as db:
+            await record_failure(db, chore.rhythm, error, seconds)
+    except Exception as problem:  # noqa: BLE001 - the failure itself is in the log already
+        log.warning("The failure of a chore could not be written down", chore=chore.name, problem=repr(problem))
+
+
+def _in_a_line(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {next(iter(str(problem).splitlines()), '')}"

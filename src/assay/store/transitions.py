@@ -170,7 +170,7 @@ async def insert_submissions(
         "actors": [new.actor for new in news],
         "metadata": json_text({"batch": batch} if batch else {}),
     }
-    created: dict[UUID, datetime] = {number: now for number, now in await db.execute(INSERT, columns)}
+    created: dict[UUID, datetime] = dict((await db.execute(INSERT, columns)).all())
     return {new.id: _fresh(new, created[new.id]) for new in news if new.id in created}
 
 

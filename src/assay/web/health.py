@@ -5,12 +5,16 @@ from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from assay import __version__
+from assay.app import watch_limits
 from assay.serve.health import check_readiness
+from assay.serve.queue_health import QueueHealth, read_queue_health
 from assay.serve.stats import Stats, read_stats
 from assay.settings import SECRET_FIELDS
+from assay.web.access import PUBLIC
 from assay.web.api.problems import answer, problems
 from assay.web.api.views import CheckView, ReadinessView
 from assay.web.given import Assay, Counted
+from assay.web.queue_metrics import QueueMetrics
 
 READINESS = {
     **problems(400),
@@ -18,13 +22,13 @@ READINESS = {
 }
 
 
-@get("/healthz", tags=["health"], summary="Is this process alive?", responses=problems(400))
+@get("/healthz", tags=["health"], summary="Is this process alive?", opt=PUBLIC, responses=problems(400))
 async def healthz() -> dict[str, str]:
     """Answers as long as the process does; asks nobody else."""
     return {"status": "ok", "version": __version__}
 
 
-@get("/readyz", tags=["health"], summary="Can this process do its work?", responses=READINESS)
+@get("/readyz", tags=["health"], summary="Can this process do its work?", opt=PUBLIC, responses=READINESS)
 async def readyz(assay: Assay) -> Response[ReadinessView]:
     """503 with the reason if the database, its schema or a secret is missing."""
     secrets_present = all(getattr(assay.settings, name) for name in SECRET_FIELDS)
@@ -39,18 +43,22 @@ async def readyz(assay: Assay) -> Response[ReadinessView]:
     "/metrics",
     tags=["health"],
     summary="Prometheus metrics",
+    opt=PUBLIC,
     media_type=MediaType.TEXT,
     responses=problems(400, 503),
 )
 async def metrics(assay: Assay, traffic: Counted) -> str:
     """The numbers of the queue and of this process; an unreachable database is an error, never a zero."""
+    now = assay.clock.now()
     async with assay.store.snapshot() as db:
-        stats = await read_stats(db, assay.clock.now())
-    return generate_latest(_registry(stats)).decode() + generate_latest(traffic.registry).decode()
+        stats = await read_stats(db, now)
+        health = await read_queue_health(db, now, watch_limits(assay.settings))
+    return generate_latest(_registry(stats, health)).decode() + generate_latest(traffic.registry).decode()
 
 
-def _registry(stats: Stats) -> CollectorRegistry:
+def _registry(stats: Stats, health: QueueHealth) -> CollectorRegistry:
     registry = CollectorRegistry()
+    registry.register(QueueMetrics(health))
     submissions = Gauge("assay_submissions", "Submissions by state.", ["state"], registry=registry)
     for state, number in stats.by_state.items():
         submissions.labels(state.value).set(number)

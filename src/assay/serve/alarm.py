@@ -1,0 +1,84 @@
+"""An alarm: a condition that holds, what it means, and what to do about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Code(StrEnum):
+    """The conditions. The codes are stable; programs may branch on them."""
+
+    NO_WORKER = "no_worker"
+    OLDEST_WAITING = "oldest_waiting"
+    STAGE_STALLED = "stage_stalled"
+    STUCK = "stuck"
+    ORPHANS = "orphans"
+    UNREADABLE_JOBS = "unreadable_jobs"
+    FAILING = "failing"
+    CHORE_OVERDUE = "chore_overdue"
+    CHORE_FAILING = "chore_failing"
+    COUNTERS_DIFFER = "counters_differ"
+    DETECTOR_BLIND = "detector_blind"
+    PAUSED = "paused"
+
+
+MEANS: Mapping[Code, str] = MappingProxyType(
+    {
+        Code.NO_WORKER: "something waits and no worker was seen for 30 s",
+        Code.OLDEST_WAITING: "a submission has waited for longer than `ASSAY_OLDEST_WAITING_SECONDS`",
+        Code.STAGE_STALLED: "a stage had work for three times `ASSAY_STUCK_SECONDS` and brought nothing out",
+        Code.STUCK: "a worker took a submission and did not bring it back in time",
+        Code.ORPHANS: "an active submission was found without a job",
+        Code.UNREADABLE_JOBS: "the queue holds jobs that cannot be read",
+        Code.FAILING: "at least ten, and half of all, could not be examined in the last hour",
+        Code.CHORE_OVERDUE: "a chore has not succeeded in time",
+        Code.CHORE_FAILING: "a chore has failed twice in a row",
+        Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
+        Code.DETECTOR_BLIND: "the queue is not being watched",
+        Code.PAUSED: "the queue is paused; for information, not a problem",
+    }
+)
+WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
+    {
+        Code.NO_WORKER: "Start `assay worker`, and look in its log why it ended.",
+        Code.OLDEST_WAITING: "Start more workers, or look at the budget of the GitHub tokens.",
+        Code.STAGE_STALLED: "Look in the logs of the workers what each attempt ends with, and whether GitHub answers.",
+        Code.STUCK: "Look at the stuck list; restart workers that hang.",
+        Code.ORPHANS: "They are enqueued again by themselves; find out who deleted their jobs.",
+        Code.UNREADABLE_JOBS: "Their submissions go on with new jobs. Look at the rows, then delete them.",
+        Code.FAILING: "Look at the reasons of the failed submissions; requeue them when the cause is gone.",
+        Code.CHORE_OVERDUE: "Look in the logs of the workers; start one if none runs.",
+        Code.CHORE_FAILING: "Look in the logs of the workers for its traceback.",
+        Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
+        Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
+        Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
+    }
+)
+INFORMATIVE = frozenset({Code.PAUSED})
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One condition that holds. `since` is when it began, where the facts tell."""
+
+    code: Code
+    finding: str
+    subject: str | None = None
+    since: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """One condition is one alarm, however often it is seen."""
+        return f"{self.code}:{self.subject}" if self.subject else self.code.value
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and what to do."""
+        return f"{self.finding} {WHAT_TO_DO[self.code]}"
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether somebody should do something."""
+        return self.code not in INFORMATIVE

@@ -1,0 +1,157 @@
+"""From facts to alarms: what is wrong with the queue. Pure; each condition has one place."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from assay.model.submission import State
+from assay.queue.rescue import RESCUE_ORPHANS
+from assay.serve.alarm import Alarm, Code
+from assay.serve.facts import COUNTED, QueueFacts, WatchLimits
+from assay.serve.stages import FAILED, FETCHED, JUDGED, REFUSED, Stage
+from assay.store.chores import ChoreRecord, Rhythm
+from assay.store.processes import SeenProcess
+
+WATCH = "watch the queue"
+RECONCILE = "reconcile counters"
+# Once may be a coincidence: a lock, a restart.
+FAILING_AFTER = 2
+FEW, MOST = 10, 0.5
+
+
+def raise_alarms(facts: QueueFacts, limits: WatchLimits) -> list[Alarm]:
+    """Every condition that holds, in the order of the codes."""
+    found = [alarm for condition in CONDITIONS for alarm in condition(facts, limits)]
+    return sorted(found, key=lambda alarm: (list(Code).index(alarm.code), alarm.subject or ""))
+
+
+def overdue_at(rhythm: Rhythm, last: datetime) -> datetime:
+    """When a chore that last worked then should be missed: three turns, or a turn and all of its budget."""
+    seconds = max(3 * rhythm.every_seconds, rhythm.every_seconds + rhythm.budget_seconds)
+    return last + timedelta(seconds=seconds)
+
+
+def is_overdue(chore: ChoreRecord, now: datetime) -> bool:
+    """Whether a chore should have worked by now; one that never did counts from when it became known."""
+    return now > overdue_at(chore.rhythm, chore.succeeded_at or chore.known_since)
+
+
+def is_alive(process: SeenProcess, now: datetime, limits: WatchLimits) -> bool:
+    """Whether a process was seen lately enough."""
+    return now - process.seen_at <= limits.alive
+
+
+def _no_worker(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    workers = [process for process in facts.processes if process.kind == "worker"]
+    if facts.active and not any(is_alive(worker, facts.now, limits) for worker in workers):
+        seen = [worker.seen_at for worker in workers]
+        finding = f"{facts.active:,} submissions wait and no worker is alive."
+        yield Alarm(Code.NO_WORKER, finding, since=max(seen, default=None))
+
+
+def _oldest_waiting(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    oldest = facts.oldest_waiting
+    if oldest is not None and facts.now - oldest.received_at > limits.oldest_waiting:
+        finding = f"A submission has waited for {_duration(facts.now - oldest.received_at)}."
+        yield Alarm(Code.OLDEST_WAITING, finding, since=oldest.received_at + limits.oldest_waiting)
+
+
+def _stage_stalled(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    """Work was there for the whole window, the queue ran, and nothing came out."""
+    if facts.was_paused:
+        return
+    start = facts.now - limits.stall
+    scanned = facts.oldest.get(State.TIER1_SCANNING)
+    out_of_scan = JUDGED.brings | REFUSED.brings | {State.TIER2_SCANNING}
+    had_work: tuple[tuple[str, Stage, datetime | None], ...] = (
+        ("fetch", Stage("", FETCHED.brings | out_of_scan), facts.due_since),
+        ("scan", Stage("", out_of_scan), scanned.updated_at if scanned else None),
+    )
+    for name, stage, since in had_work:
+        if since is not None and since <= start and not stage.count(facts.flow.stall):
+            finding = f"Nothing came out of the stage `{name}` for {_duration(limits.stall)}, though work was there."
+            yield Alarm(Code.STAGE_STALLED, finding, subject=name)
+
+
+def _stuck(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    """What merely waits is the business of `oldest_waiting`."""
+    if number := facts.stuck.at_worker:
+        yield Alarm(Code.STUCK, f"{_capped(number)} submissions are stuck at a worker.")
+
+
+def _orphans(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    number = len(facts.orphans) + _amount(facts, RESCUE_ORPHANS)
+    if number:
+        yield Alarm(Code.ORPHANS, f"{_capped(number)} submissions were found without a job.")
+
+
+def _unreadable_jobs(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    if facts.unreadable_jobs:
+        yield Alarm(Code.UNREADABLE_JOBS, f"{_capped(len(facts.unreadable_jobs))} jobs cannot be read.")
+
+
+def _failing(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    failed, decided = FAILED.count(facts.flow.last_1h), facts.flow.drain.last_1h
+    if failed >= FEW and failed >= MOST * decided:
+        finding = f"{failed:,} of {decided:,} submissions could not be examined in the last hour."
+        yield Alarm(Code.FAILING, finding)
+
+
+def _chores(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    for chore in facts.chores:
+        name, last = chore.rhythm.name, chore.succeeded_at or chore.known_since
+        # That nobody watches is an alarm of its own.
+        if name != WATCH and is_overdue(chore, facts.now):
+            finding = f"The chore `{name}` has not been done for {_duration(facts.now - last)}."
+            yield Alarm(Code.CHORE_OVERDUE, finding, name, overdue_at(chore.rhythm, last))
+        if chore.failures >= FAILING_AFTER:
+            yield Alarm(Code.CHORE_FAILING, f"The chore `{name}` has failed {chore.failures} times in a row.", name)
+
+
+def _counters_differ(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    if number := _amount(facts, RECONCILE):
+        yield Alarm(Code.COUNTERS_DIFFER, f"The counters were off by {number:,} in all.")
+
+
+def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    """The watching chore cannot say that it does not watch, so whoever reads says it."""
+    watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
+    if watching is None:
+        yield Alarm(Code.DETECTOR_BLIND, "Nobody has ever watched this queue.")
+    elif is_overdue(watching, facts.now):
+        last = watching.succeeded_at or watching.known_since
+        yield Alarm(Code.DETECTOR_BLIND, f"Nobody has watched the queue for {_duration(facts.now - last)}.", since=last)
+
+
+def _paused(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    if facts.pause is not None:
+        finding = f"The queue is paused until {facts.pause.expires_at:%Y-%m-%d %H:%M} UTC: {facts.pause.reason}."
+        yield Alarm(Code.PAUSED, finding, since=facts.pause.paused_at)
+
+
+CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
+    _no_worker,
+    _oldest_waiting,
+    _stage_stalled,
+    _stuck,
+    _orphans,
+    _unreadable_jobs,
+    _failing,
+    _chores,
+    _counters_differ,
+    _detector_blind,
+    _paused,
+)
+
+
+def _amount(facts: QueueFacts, name: str) -> int:
+    """How much a chore found to repair when it was last done."""
+    return next((chore.amount or 0 for chore in facts.chores if chore.rhythm.name == name), 0)
+
+
+def _capped(number: int) -> str:
+    return f"More than {COUNTED:,}" if number > COUNTED else f"{number:,}"
+
+
+def _duration(age: timedelta) -> str:
+    minutes, hours = age.total_seconds() / 60, age.total_seconds() / 3600
+    return f"{hours:.1f} h" if hours >= 2 else f"{minutes:.0f} min" if minutes >= 2 else f"{age.total_seconds():.0f} s"

@@ -1,0 +1,64 @@
+"""The processes of this registry, and when each was last seen. The clock is the database's."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.store.tables import process
+
+AT_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """A process that has said that it is there."""
+
+    id: UUID
+    kind: str
+    host: str
+    pid: int
+    version: str
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenProcess:
+    """What others may know of a process."""
+
+    id: UUID
+    kind: str
+    version: str
+    in_flight: int
+    started_at: datetime
+    seen_at: datetime
+
+
+async def write_process(db: AsyncConnection, row: ProcessRow) -> None:
+    """It is there now; if its row was forgotten meanwhile, it comes back."""
+    values = {"kind": row.kind, "host": row.host, "pid": row.pid, "version": row.version}
+    fresh = insert(process).values(id=row.id, in_flight=row.in_flight, **values)
+    seen = {"in_flight": fresh.excluded.in_flight, "seen_at": func.now()}
+    await db.execute(fresh.on_conflict_do_update(index_elements=[process.c.id], set_=seen))
+
+
+async def remove_process(db: AsyncConnection, number: UUID) -> None:
+    """It has stopped as it should."""
+    await db.execute(delete(process).where(process.c.id == number))
+
+
+async def list_processes(db: AsyncConnection) -> list[SeenProcess]:
+    """The last hundred, most recently seen first."""
+    columns = (
+        process.c.id,
+        process.c.kind,
+        process.c.version,
+        process.c.in_flight,
+        process.c.started_at,
+        process.c.seen_at,
+    )
+    statement = select(*columns).order_by(process.c.seen_at.desc(), process.c.id).limit(AT_MOST)
+    return [SeenProcess(*row) for row in await db.execute(statement)]

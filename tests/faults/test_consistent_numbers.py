@@ -1,0 +1,105 @@
+"""Every number of the queue agrees with every other at every moment of a run with many workers that are killed."""
+
+import asyncio
+import random
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+from assay.model.submission import ACTIVE, CATEGORIES, Category, State
+from assay.model.submission_list import Filters
+from assay.serve.queue import QueueQuery, read_queue
+from assay.store.counts import count_by_state, recount
+from assay.store.database import Database
+from assay.submit.bulk import accept_batch
+from tests.conftest import Registry
+from tests.processes import a_worker, check_invariants, finished, until
+from tests.skills import a_repository
+from tests.submit.test_bulk import a_request
+
+REPOSITORIES, SKILLS, MISSING = 50, 80, 20
+TOTAL = REPOSITORIES * (SKILLS + MISSING)
+WORKERS, KILLS = 4, 6
+PAGE = 500
+
+
+async def submit_all(registry: Registry) -> None:
+    """Fill GitHub, and the queue in bulk; some skills are not there."""
+    for number in range(REPOSITORIES):
+        names = [f"skill-{each}" for each in range(SKILLS)]
+        registry.github.add_repository(f"owner-{number}/repo", files=a_repository(*names))
+    requests = [
+        a_request(f"skill-{skill}", f"owner-{repository}/repo")
+        for repository in range(REPOSITORIES)
+        for skill in range(SKILLS + MISSING)
+    ]
+    for start in range(0, len(requests), 1000):
+        async with registry.app.store.begin() as db:
+            await accept_batch(db, requests[start : start + 1000])
+
+
+async def check_numbers(registry: Registry) -> None:
+    """Within one snapshot: statistics, totals of lists, the rows of lists, and a full count."""
+    async with registry.app.store.snapshot() as db:
+        truth = await recount(db)
+        now = registry.app.clock.now()
+        everything = await read_queue(db, QueueQuery(limit=1), now)
+        assert await count_by_state(db) == truth
+        assert everything.stats.by_state == truth
+        assert everything.total == everything.stats.total == sum(truth.values())
+        for category, states in CATEGORIES.items():
+            wanted = sum(truth[state] for state in states)
+            page = await read_queue(db, QueueQuery(Filters(states=states), limit=PAGE), now)
+            assert (page.total, page.total_is_exact) == (wanted, True), category
+            assert page.stats.by_category[category] == wanted
+            assert len(page.submissions) == min(PAGE, wanted)
+            if wanted <= PAGE:
+                listed = Counter(each.state for each in page.submissions)
+                assert listed == Counter({state: truth[state] for state in states if truth[state]})
+
+
+async def check_answers(registry: Registry) -> None:
+    """What one HTTP answer says is consistent in itself."""
+    listed = (await registry.client.get("/api/v1/submissions?category=active&limit=500")).json()
+    assert len(listed["submissions"]) == min(500, listed["total"])
+    stats = (await registry.client.get("/api/v1/submissions/stats")).json()
+    assert stats["total"] == sum(stats["byState"].values())
+    assert stats["active"] == sum(stats["byState"][state] for state in ACTIVE)
+
+
+async def check_until_done(registry: Registry, checks: list[int]) -> None:
+    """Again and again, without a pause."""
+    while not await finished(registry.app.store, TOTAL):
+        await check_numbers(registry)
+        await check_answers(registry)
+        checks.append(1)
+
+
+async def kill_and_replace(store: Database, settings: object, logs: Path, workers: ExitStack) -> None:
+    """Four workers; one of them, drawn by lot, is killed whenever so many more are decided, and replaced."""
+    moments, done = random.Random(11), 0
+    running = [workers.enter_context(a_worker(settings, logs / f"{number}.log")) for number in range(WORKERS)]
+    for number in range(KILLS):
+        done += moments.randint(100, 500)
+        await until(lambda reached=done: finished(store, reached))
+        victim = moments.randrange(WORKERS)
+        running[victim].kill()
+        running[victim] = workers.enter_context(a_worker(settings, logs / f"again-{number}.log"))
+
+
+async def test_the_numbers_agree_at_every_moment(registry: Registry, tmp_path: Path) -> None:
+    """R1, R10, R11, I21, I22, I23, I27: 5,000 submissions, four workers, kill -9: no answer ever contradicts another."""
+    assert TOTAL == 5_000
+    await submit_all(registry)
+    store, checks = registry.app.store, []
+    with ExitStack() as workers:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(kill_and_replace(store, registry.app.settings, tmp_path, workers))
+            group.create_task(check_until_done(registry, checks))
+    await check_invariants(store)
+    await check_numbers(registry)
+    async with store.begin() as db:
+        counts = await count_by_state(db)
+    assert (counts[State.PUBLISHED], counts[State.REJECTED]) == (REPOSITORIES * SKILLS, REPOSITORIES * MISSING)
+    assert sum(counts[state] for state in CATEGORIES[Category.ACTIVE]) == 0
+    assert len(checks) > 20, "the numbers were hardly looked at while they changed"

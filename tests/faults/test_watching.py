@@ -1,0 +1,156 @@
+"""Workers die and come back; whoever watches the queue over HTTP sees it, and nothing stays undone."""
+
+import re
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+
+from assay.app import App
+from assay.store.chores import ChoreRecord, list_chores
+from assay.store.database import Database
+from tests.conftest import Registry
+from tests.faults.test_killed_workers import submit_many
+from tests.processes import a_process, a_worker, check_invariants, finished, until
+from tests.skills import a_repository
+from tests.web.test_queue_health import codes, do_all_chores, health_of, seen
+
+NOT_SEEN_FOR = timedelta(seconds=31)
+
+
+async def test_kill_9_of_the_only_worker_is_noticed_and_clears_when_one_starts(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """I36: nobody has to look at processes: the queue itself says that nobody works on it, until somebody does."""
+    app, log = registry.app, tmp_path / "worker.log"
+    with a_worker(app.settings, log) as worker:
+        await until(lambda: has_watched(app))
+        await submit_many(registry, repositories=1, skills=1)
+        await until(lambda: finished(app.store, 1))
+        worker.send_signal(signal.SIGKILL)
+    registry.github.add_repository("acme/tools", files=a_repository("pdf"))
+    waiting = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    # A reader whose clock is ahead, so that nobody has to wait until the worker is missed.
+    assert "no_worker" in codes(await health_of(app, NOT_SEEN_FOR))
+    with a_worker(app.settings, log):
+        await until(lambda: finished(app.store, 2))
+        await until(lambda: is_clear(app, "no_worker"))
+        assert (await registry.read(waiting["id"]))["state"] == "PUBLISHED"
+    await check_invariants(app.store)
+
+
+async def test_a_worker_that_is_told_to_stop_is_not_missed(registry: Registry, tmp_path: Path) -> None:
+    """I36: it takes its name off the list, so that only accidents look like accidents; a web process does the same."""
+    app = registry.app
+    chosen = app.settings.model_copy(update={"port": 0})
+    with a_worker(chosen, tmp_path / "worker.log") as worker, a_process("web", chosen, tmp_path / "web.log") as web:
+        await until(lambda: kinds_are(app, {"web", "worker"}))
+        for process in (worker, web):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+    assert not await seen(app.store)
+
+
+async def test_the_chores_of_a_killed_worker_are_done_by_another(registry: Registry, tmp_path: Path) -> None:
+    """I39: whoever did them before, they go on."""
+    store = registry.app.store
+    with a_worker(registry.app.settings, tmp_path / "one.log") as one:
+        await until(lambda: all_done(store, datetime(2000, 1, 1, tzinfo=UTC)))
+        with a_worker(registry.app.settings, tmp_path / "two.log"):
+            await until(lambda: kinds_are(registry.app, {"worker"}, 2))
+            one.send_signal(signal.SIGKILL)
+            one.wait()
+            killed = await now(store)
+            await until(lambda: all_done(store, killed, ("number changes",)))
+    async with store.begin() as db:
+        assert [chore for chore in await list_chores(db) if chore.failures] == []
+
+
+async def test_an_orphan_is_found_by_the_worker_itself(registry: Registry, tmp_path: Path) -> None:
+    """I35: a submission whose job is lost is published by an ordinary worker, with no help."""
+    registry.github.add_repository("acme/tools", files=a_repository("pdf"))
+    await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    store = registry.app.store
+    async with store.begin() as db:
+        await db.execute(text("DELETE FROM pgqueuer"))
+        await db.execute(text("UPDATE submission SET updated_at = updated_at - interval '2 minutes'"))
+    health = await health_of(registry.app)
+    assert health["orphaned"]["count"] == 1
+    with a_worker(registry.app.settings, tmp_path / "worker.log"):
+        await until(lambda: finished(store, 1))
+    assert "Submissions without a job were enqueued again" in (tmp_path / "worker.log").read_text()
+    assert (await health_of(registry.app))["orphaned"]["count"] == 0
+
+
+async def test_a_job_that_cannot_be_read_stops_nobody_and_is_listed(registry: Registry, tmp_path: Path) -> None:
+    """R69: the worker goes on, the job is shown in health and metrics, and its submission is published."""
+    registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
+    broken = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    store = registry.app.store
+    async with store.begin() as db:
+        await db.execute(text(r"UPDATE pgqueuer SET payload = '\xff'"))
+        await db.execute(text("UPDATE submission SET updated_at = updated_at - interval '2 minutes'"))
+    other = await registry.submit("acme/tools", "csv", "skills/csv/SKILL.md")
+    with a_worker(registry.app.settings, tmp_path / "worker.log") as worker:
+        await until(lambda: finished(store, 1))
+        assert (await registry.read(other["id"]))["state"] == "PUBLISHED"
+        await until(lambda: is_held(store))
+        await hurry(store)
+        await do_all_chores(registry.app)
+        await until(lambda: finished(store, 2))
+        assert worker.poll() is None
+    health = await health_of(registry.app)
+    assert health["corrupt"]["count"] == len(health["corrupt"]["jobIds"]) == 1
+    assert "unreadable_jobs" in codes(health)
+    metrics = (await registry.client.get("/metrics")).text
+    assert re.search(r"^assay_corrupt_jobs 1\.0$", metrics, re.MULTILINE)
+    assert (await registry.read(broken["id"]))["state"] == "PUBLISHED"
+    await check_invariants(store)
+
+
+async def hurry(store: Database) -> None:
+    """Let every chore be due now."""
+    async with store.begin() as db:
+        await db.execute(text("UPDATE chore SET succeeded_at = NULL"))
+
+
+async def now(store: Database) -> datetime:
+    """The time of the database."""
+    async with store.begin() as db:
+        return (await db.execute(text("SELECT now()"))).scalar_one()
+
+
+async def is_held(store: Database) -> bool:
+    """Whether the queue holds a job."""
+    async with store.begin() as db:
+        return (await db.execute(text("SELECT count(*) FROM pgqueuer WHERE status = 'failed'"))).scalar_one() == 1
+
+
+async def all_done(store: Database, since: datetime, names: tuple[str, ...] | None = None) -> bool:
+    """Whether these chores, or all, have been done since then."""
+    async with store.begin() as db:
+        chores = await list_chores(db)
+    wanted = [chore for chore in chores if names is None or chore.rhythm.name in names]
+    return bool(wanted) and all(_succeeded(chore) > since for chore in wanted)
+
+
+def _succeeded(chore: ChoreRecord) -> datetime:
+    return chore.succeeded_at or datetime.min.replace(tzinfo=UTC)
+
+
+async def has_watched(app: App) -> bool:
+    """Whether somebody has watched the queue."""
+    return "detector_blind" not in codes(await health_of(app))
+
+
+async def is_clear(app: App, code: str) -> bool:
+    """Whether an alarm is over."""
+    return code not in codes(await health_of(app))
+
+
+async def kinds_are(app: App, kinds: set[str], number: int | None = None) -> bool:
+    """Whether processes of exactly these kinds are seen."""
+    processes: list[dict[str, Any]] = (await health_of(app))["processes"]
+    return {each["kind"] for each in processes} == kinds and (number is None or len(processes) == number)

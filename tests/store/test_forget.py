@@ -1,0 +1,30 @@
+"""What has served its purpose goes, what has not stays."""
+
+from sqlalchemy import text
+
+from assay.store.database import open_database
+from assay.store.forget import forget_old_records
+
+OLD = {
+    "INSERT INTO pgqueuer_log (created, job_id, status, priority, entrypoint) "
+    "VALUES (now() - interval '1 day' {sign} interval '1 minute', 1, 'successful', 0, 'submission')",
+    "INSERT INTO given_answer (scope, key, request_digest, created_at) "
+    "VALUES ('s', '{sign}', 'sha256:' || repeat('0', 64), now() - interval '7 days' {sign} interval '1 minute')",
+    "INSERT INTO process (id, kind, host, pid, version, seen_at) "
+    "VALUES (gen_random_uuid(), 'web', 'h', 1, '1', now() - interval '1 day' {sign} interval '1 minute')",
+}
+
+
+async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: str) -> None:
+    """Design §1: everything is bounded; retention is explicit."""
+    async with open_database(database_url) as store:
+        async with store.begin() as db:
+            for statement in OLD:
+                for sign in "-+":
+                    await db.execute(text(statement.format(sign=sign)))
+        async with store.begin() as db:
+            assert await forget_old_records(db) == len(OLD)
+        async with store.begin() as db:
+            assert await forget_old_records(db) == 0
+            for table in ("pgqueuer_log", "given_answer", "process"):
+                assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
