@@ -3,9 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from assay.app import watch_limits
+from assay.chores import all_chores
+from assay.model.clock import Clock
 from assay.model.submission import CATEGORIES, MEANING, TRANSITIONS, category_of
+from assay.serve.alarm import MEANS, WHAT_TO_DO, Code
 from assay.settings import Settings, variable
 from assay.web.openapi import render_openapi
+from docs.commands import command_reference
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- generated: {name} -->", "<!-- end of generated: {name} -->"
@@ -41,11 +46,27 @@ def settings_table() -> str:
     return "\n".join(["| variable | default | |", "|---|---|---|", *rows])
 
 
+def alarm_table() -> str:
+    """Every alarm and what to do about it."""
+    rows = [f"| `{code}` | {MEANS[code]} | {WHAT_TO_DO[code]} |" for code in Code]
+    return "\n".join(["| code | holds when | what to do |", "|---|---|---|", *rows])
+
+
+def chore_table() -> str:
+    """Everything that recurs."""
+    chores = all_chores(watch_limits(Settings.from_mapping({})), Clock())
+    rows = [f"| {chore.name} | {chore.every_seconds:g} s | {chore.budget_seconds:g} s |" for chore in chores]
+    return "\n".join(["| chore | every | at most |", "|---|---|---|", *rows])
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "state diagram": ("pipeline.md", state_diagram),
     "state table": ("pipeline.md", state_table),
     "category table": ("pipeline.md", category_table),
     "settings": ("operations.md", settings_table),
+    "alarms": ("operations.md", alarm_table),
+    "chores": ("operations.md", chore_table),
+    "commands": ("cli.md", command_reference),
 }
 
 

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from assay.github.fake import FakeServer
+from assay.store.migrate import head
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET
 
@@ -66,6 +67,8 @@ async def test_a_database_that_does_not_exist_is_named(tmp_path: Path, database_
         ({"ASSAY_DATABASE_URL": "postgresql://host"}, "ASSAY_DATABASE_URL: must name a database"),
         ({"ASSAY_DATABASE_URL": "postgresql://h/d"}, "ASSAY_INTERNAL_KEY, ASSAY_JWT_SECRET, ASSAY_WEBHOOK_SECRET: req"),
         ({"ASSAY_JWT_SECRET": "short"}, "ASSAY_JWT_SECRET: must have at least 32 characters"),
+        ({"ASSAY_INTERNAL_KEY_PREVIOUS": "short"}, "ASSAY_INTERNAL_KEY_PREVIOUS: must have at least 32 characters"),
+        ({"ASSAY_OAUTH_CLIENT_ID": "x"}, "ASSAY_OAUTH_CLIENT_ID, ASSAY_OAUTH_CLIENT_SECRET: set both or neither"),
         ({"ASSAY_PORT": "http"}, "ASSAY_PORT: "),
         ({"ASSAY_WORKER_BATCH": "1000"}, "ASSAY_WORKER_BATCH: "),
         ({"ASSAY_PROT": "80"}, "ASSAY_PROT: there is no such setting"),
@@ -86,7 +89,7 @@ async def test_a_newer_schema_is_refused(tmp_path: Path, database_url: str, comm
     await connection.close()
     code, line = start(command, tmp_path, ASSAY_DATABASE_URL=database_url, **SECRETS)
     assert code == 4
-    assert line == "The database schema 9999 is newer than this release, which knows 0001: upgrade Assay."
+    assert line == f"The database schema 9999 is newer than this release, which knows {head()}: upgrade Assay."
 
 
 async def test_an_older_schema_asks_for_a_migration(tmp_path: Path, database_url: str) -> None:
@@ -96,7 +99,7 @@ async def test_an_older_schema_asks_for_a_migration(tmp_path: Path, database_url
     await connection.close()
     code, line = start("worker", tmp_path, ASSAY_DATABASE_URL=database_url, **SECRETS)
     assert code == 4
-    assert line.endswith("this release needs 0001: run `assay migrate`.")
+    assert line.endswith(f"this release needs {head()}: run `assay migrate`.")
 
 
 def demo(*arguments: str, **settings: str) -> tuple[int, str]:

@@ -5,10 +5,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from docs.commands import all_commands, shown_params
 from docs.generate import generated
 from typer.main import get_command
 
-from assay.cli.main import EXIT_CODES, app
+from assay.cli.exits import MOST_SEVERE_FIRST, Exit
+from assay.cli.main import app
 from assay.settings import Settings, variable
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,10 +41,23 @@ def test_every_command_is_documented() -> None:
 
 
 def test_every_exit_code_is_documented() -> None:
-    """The table of exit codes has exactly those that the command line uses."""
-    text = (ROOT / "docs" / "operations.md").read_text()
-    documented = {int(code) for code in re.findall(r"^\| (\d) \|", text, re.MULTILINE)}
-    assert documented == {0, 1, *EXIT_CODES.values()}
+    """The tables of exit codes have exactly those that the command line uses; Ctrl-C is no outcome."""
+    for name, codes in (("cli.md", set(Exit)), ("operations.md", set(Exit) - {Exit.INTERRUPTED})):
+        text = (ROOT / "docs" / name).read_text()
+        assert codes == {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+
+
+def test_every_verb_and_option_is_documented() -> None:
+    """docs/cli.md has each as people type it; the codes of `submit` and their order are there and in its own help."""
+    text = (ROOT / "docs" / "cli.md").read_text()
+    for name, command in all_commands():
+        section = text.partition(f"### `{name}`\n")[2].partition("\n### ")[0]
+        assert [typed for typed, _ in shown_params(command) if typed.replace("|", "\\|") not in section] == []
+    order = ", ".join(str(int(code)) for code in MOST_SEVERE_FIRST if code is not Exit.DONE)
+    told = dict(all_commands())["assay submit"].help
+    assert text.count(order) == 2
+    assert order in told
+    assert re.findall(r"^(\d)  ", told, re.MULTILINE) == [str(code) for code in range(9)]
 
 
 def test_readme_names_the_two_commands() -> None:

@@ -1,22 +1,34 @@
 """`assay`: the commands, and what their errors look like."""
 
 import sys
-from typing import Annotated
+from io import TextIOWrapper
+from typing import Annotated, ClassVar
 
 import typer
 
 from assay import __version__
-from assay.cli import demo, migrate, up, web, worker
-from assay.model.errors import AssayError, Conflict, Forbidden, Invalid, NotFound, Unavailable
+from assay.cli.exits import exit_of_error
+from assay.cli.lazy import Lazy, LazyGroup
+from assay.cli.terminal import visible
+from assay.model.errors import AssayError
 
-EXIT_CODES: dict[type[AssayError], int] = {Invalid: 2, NotFound: 3, Conflict: 4, Forbidden: 4, Unavailable: 5}
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.command("up")(up.up)
-app.command("web")(web.web)
-app.command("worker")(worker.worker)
-app.command("migrate")(migrate.migrate)
-app.command("demo")(demo.demo)
+class Commands(LazyGroup):
+    """All commands, in the order of the help. Each line is how the command's own help begins."""
+
+    lazy_commands: ClassVar = {
+        "up": Lazy("assay.cli.up:up", "Start everything on this machine and keep it running until Ctrl-C."),
+        "submit": Lazy("assay.cli.submit:submit", "Submit skills of repositories, or of folders of this machine."),
+        "queue": Lazy("assay.cli.queue.app:app", "Watch the queue; with the key of the registry, steer it."),
+        "demo": Lazy("assay.cli.demo:demo", "Upload six example skills and show how each is judged."),
+        "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
+        "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),
+        "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
+        "admin": Lazy("assay.cli.admin:app", "Administrators: create, list, disable."),
+    }
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _show_version(wanted: bool) -> None:
@@ -36,9 +48,12 @@ def assay(
 
 def run() -> None:
     """One line on standard error says what is wrong; the exit code says of which kind."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Where a character cannot be shown, its number is.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except AssayError as error:
         cause = f" ({error.details['cause']})" if "cause" in error.details else ""
-        print(f"assay: {error.message}{cause}", file=sys.stderr)
-        sys.exit(next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind)))
+        print(f"assay: {visible(error.message + cause)}", file=sys.stderr)
+        sys.exit(exit_of_error(error))

@@ -13,6 +13,7 @@ from assay.store.pauses import Pause
 from assay.store.repositories import find_repository
 from assay.store.selection import Selection, now_of
 from assay.submit.validate import parse_repository_url
+from assay.web.access import ADMIN
 from assay.web.admin.enqueue import bulk_enqueue
 from assay.web.admin.views import (
     HandledView,
@@ -122,5 +123,6 @@ def _present_pause(pause: Pause) -> PauseView:
 router = Router(
     "/api/v1/admin/queue",
     tags=["admin"],
+    opt=ADMIN,
     route_handlers=[bulk_enqueue, pause, resume, order, dequeue, hold, requeue_some, reprocess_many],
 )

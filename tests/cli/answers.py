@@ -1,0 +1,64 @@
+"""Answers of a registry, in plain words."""
+
+from typing import Any
+
+ID = "01a1e271-c661-702b-8f3a-f4df29366bd7"
+MOMENT = "2026-11-16T03:43:00Z"
+LATER = "2026-11-16T03:44:00Z"
+
+
+def a_submission(state: str = "RECEIVED", name: str = "pdf", **fields: Any) -> dict[str, Any]:
+    """One of a list."""
+    return {
+        "id": ID,
+        "repoUrl": "https://github.com/acme/tools",
+        "repository": "acme/tools",
+        "skillName": name,
+        "skillPath": "skills/pdf/SKILL.md",
+        "state": state,
+        "category": "active",
+        "source": "cli",
+        "score": None,
+        "attempts": 0,
+        "reason": None,
+        "createdAt": MOMENT,
+        "updatedAt": MOMENT,
+    } | fields
+
+
+def a_detail(state: str = "RECEIVED", name: str = "pdf", **fields: Any) -> dict[str, Any]:
+    """One with everything that happened to it."""
+    timings = {"receivedAt": MOMENT, "msInReceived": 5, "msInScanning": None, "totalMs": 5}
+    history = [
+        {
+            "fromState": None,
+            "toState": state,
+            "trigger": "submitted",
+            "actor": "cli",
+            "metadata": {},
+            "createdAt": MOMENT,
+        }
+    ]
+    more = {"publishedSkillName": None, "stateHistory": history, "stageTimings": timings, "scanResults": []}
+    return a_submission(state, name) | more | fields
+
+
+def an_acceptance(**fields: Any) -> dict[str, Any]:
+    """The answer to one skill that was handed in."""
+    return {"id": ID, "state": "RECEIVED", "duplicate": False, "alreadyVerified": False, "blocked": False} | fields
+
+
+def a_page(*submissions: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A page of a list."""
+    return {
+        "submissions": list(submissions),
+        "total": len(submissions),
+        "nextCursor": None,
+        "queuePositions": {},
+    } | fields
+
+
+def some_stats() -> dict[str, Any]:
+    """The numbers of a queue."""
+    counts = dict.fromkeys(("active", "published", "rejected", "review", "failed", "blocked", "onHold"), 0)
+    return {"total": 7, "skills": 3, "byState": {}, "generatedAt": MOMENT} | counts

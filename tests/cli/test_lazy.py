@@ -1,0 +1,53 @@
+"""Commands load what they use and no more; the list of them says what they say themselves."""
+
+import subprocess
+import sys
+
+import pytest
+from docs.commands import all_commands
+
+from assay.cli.lazy import load
+from assay.cli.main import Commands
+
+SERVER = ("litestar", "sqlalchemy", "asyncpg", "pgqueuer", "uvicorn", "assay.app", "assay.web", "assay.store")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "also"),
+    [
+        (["--help"], ("aiohttp", "pydantic")),
+        (["--version"], ("aiohttp",)),
+        (["submit", "--help"], ()),
+        (["queue", "--help"], ()),
+    ],
+)
+def test_help_loads_no_server(arguments: list[str], also: tuple[str, ...]) -> None:
+    """Nobody waits two seconds to read how a command is called."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "assay", *arguments], capture_output=True, text=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines() if line.startswith("import time:")}
+    assert ran.returncode == 0
+    assert "assay.cli.main" in loaded
+    assert [name for name in loaded if name.startswith((*SERVER, *also))] == []
+
+
+@pytest.mark.parametrize("name", Commands.lazy_commands)
+def test_a_line_of_the_list_is_how_the_help_begins(name: str) -> None:
+    """It is written twice so that the list loads nothing: here is what keeps both the same."""
+    lazy = Commands.lazy_commands[name]
+    told = load(lazy.place).help
+    assert told is not None
+    assert told.startswith(lazy.line)
+
+
+def test_every_command_and_option_has_a_help() -> None:
+    """What a person may type, they may look up."""
+    silent = [
+        f"{name} {param.name}"
+        for name, command in all_commands()
+        for param in command.params
+        if not getattr(param, "help", None) and not getattr(param, "hidden", False)
+    ]
+    assert silent == []
+    assert [name for name, command in all_commands() if not command.help] == []

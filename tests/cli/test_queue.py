@@ -1,0 +1,268 @@
+"""`assay queue` against real processes: what people see, what admins may do, and the code that says how it went."""
+
+import json
+import os
+import pty
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from assay.cli.times import read_duration, shown_duration
+from assay.model.errors import Invalid
+from tests.cli.live import Live, without_settings
+from tests.cli.live import assay as call
+from tests.cli.test_submit import ANSI, one_line
+from tests.conftest import SECRET
+from tests.journeys.test_many_processes import a_free_port
+from tests.skills import a_bad_skill, a_repository
+
+NOBODY = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def standing(live: Live) -> Iterator[Live]:
+    """The same registry while its queue stands still."""
+    with live.paused():
+        yield live
+
+
+def waiting(live: Live, repository: str, *names: str) -> list[str]:
+    """Ids of skills that wait."""
+    live.github.add_repository(repository, files=a_repository(*names))
+    results = live.assay("submit", repository, "--json").json["results"]
+    return [each["id"] for each in sorted(results, key=lambda each: names.index(each["skillName"]))]
+
+
+def line(live: Live, ids: list[str]) -> list[str]:
+    """These ids in the order in which workers would take them."""
+    positions = live.get("/submissions?category=active&sort=processingOrder&limit=500")["submissions"]
+    return [each["id"] for each in positions if each["id"] in ids]
+
+
+def test_the_overview_is_plain_where_there_is_no_terminal(standing: Live) -> None:
+    """Counts, health, the pause with its reason, and what waits with its position; once, without colours."""
+    [first, second] = waiting(standing, "overview/tools", "pdf", "csv")
+    ran = standing.assay("queue")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.search(r"^\d+ submissions: \d+ active, \d+ published, .* \d+ skills are listed\.$", ran.out, re.MULTILINE)
+    assert re.search(r"^\d+ wait, the oldest for .*\. Decided: \d+ in 1 h, \d+ in 6 h\.$", ran.out, re.MULTILINE)
+    assert re.search(r"^Paused until \d{4}-\d\d-\d\d \d\d:\d\d: a test$", ran.out, re.MULTILINE)
+    assert re.search(rf"^pdf +│ RECEIVED +│ +\d+ │ .* │ overview/tools +│ .* │ {first}", ran.out, re.MULTILINE), ran.out
+    assert ANSI not in ran.out
+    document = standing.assay("queue", "--json").json
+    assert document["health"]["paused"]["reason"] == "a test"
+    assert {first, second} <= {each["id"] for each in document["active"]}
+    assert document["queuePositions"][first] >= 1
+    assert document["stats"]["active"] >= 2
+
+
+def test_the_overview_is_live_on_a_terminal(live: Live) -> None:
+    """It is shown again and again until Ctrl-C, which is no failure; --once ends by itself."""
+    seen, code = at_a_terminal(live, "queue", interrupt_after=2)
+    assert code == 0
+    assert seen.count(b"skills are listed") > 2
+    assert b"\x1b[2K" in seen
+    seen, code = at_a_terminal(live, "queue", "--once")
+    assert (code, seen.count(b"skills are listed")) == (0, 1)
+
+
+def at_a_terminal(live: Live, *arguments: str, interrupt_after: int | None = None) -> tuple[bytes, int]:
+    """What a person sees, who presses Ctrl-C when the list was shown more often than that; and the exit code."""
+    number, leader = pty.fork()
+    if number == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "assay", *arguments], live.environment | {"TERM": "xterm"})
+    seen, asked = b"", False
+    while True:
+        try:
+            seen += os.read(leader, 4096)
+        except OSError:  # nobody writes any more
+            break
+        if interrupt_after is not None and not asked and seen.count(b"skills are listed") > interrupt_after:
+            os.kill(number, signal.SIGINT)
+            asked = True
+    os.close(leader)
+    return seen, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+
+
+def test_a_list_is_narrowed(live: Live) -> None:
+    """By state, category, reason, words and source; what the registry does not know is code 2."""
+    bad = {f"skills/steal/{path}": text for path, text in a_bad_skill().items()}
+    live.github.add_repository("narrowed/tools", files=a_repository("pdf") | bad)
+    assert live.assay("submit", "narrowed/tools", "--wait").code == 1
+
+    def names(*arguments: str) -> set[str]:
+        answer = live.assay("queue", "list", "--q", "narrowed", *arguments, "--json").json
+        return {each["skillName"] for each in answer["submissions"]}
+
+    assert names() == {"pdf", "steal"}
+    assert names("--state", "tier1_failed") == {"steal"}
+    assert names("--category", "published") == {"pdf"}
+    assert names("--reason", "tier1_findings") == {"steal"}
+    assert names("--source", "upload") == set()
+    assert len(names("--limit", "1")) == 1
+    wrong = live.assay("queue", "list", "--state", "nonsense")
+    assert (wrong.code, wrong.out) == (2, "")
+    both = live.assay("queue", "list", "--state", "FAILED", "--category", "failed")
+    assert (both.code, "not both" in one_line(both.err)) == (2, True)
+
+
+def test_one_submission_with_its_history_and_findings(live: Live) -> None:
+    """By id or by the address of its page; why, what to do, how long each stage took, every finding."""
+    live.github.add_repository("shown/steal", files=a_bad_skill())
+    [result] = live.assay("submit", "shown/steal", "--wait", "--json").json["results"]
+    ran = live.assay("queue", "show", f"{live.url}/submissions/{result['id']}")
+    assert (ran.code, ran.err) == (0, "")
+    assert "steal of shown/steal, SKILL.md\nTIER1_FAILED (cli, score 49)\n" in ran.out
+    assert "Then submit the skill again." in ran.out
+    assert re.search(r"│ RECEIVED +│ submitted +│ cli +$", ran.out, re.MULTILINE)
+    assert re.search(r"^Waited .+, examined in .+, .+ in all\.$", ran.out, re.MULTILINE)
+    assert re.search(r"^critical │ EX-001 │ scripts/setup.sh:2 │ ", ran.out, re.MULTILINE)
+    assert live.assay("queue", "show", result["id"], "--json").json["id"] == result["id"]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (NOBODY, 3, "There is no submission"),
+        (NOBODY[:8], 2, "'00000000' is neither the id of a submission nor the address of its page."),
+        ("http://127.0.0.1/submissions/x", 2, "'http://127.0.0.1/submissions/x' is neither"),
+    ],
+)
+def test_an_id_that_is_none(live: Live, given: str, code: int, said: str) -> None:
+    """Unknown is 3; a part of one, or something else, is 2."""
+    ran = live.assay("queue", "show", given)
+    assert (ran.code, ran.out) == (code, "")
+    assert one_line(ran.err).startswith(said)
+
+
+def test_pausing_has_a_reason_and_an_end(live: Live) -> None:
+    """--for says when it ends; resuming says what was ended, and is no failure if there was nothing."""
+    paused = live.assay("queue", "pause", "--reason", "\x1b[31m[b]moving[/b]", "--for", "1h30m", "--json").json
+    began, ends = (datetime.fromisoformat(paused[key]) for key in ("pausedAt", "expiresAt"))
+    assert (ends - began).total_seconds() == 5_400
+    assert live.assay("queue", "resume").out == (
+        "The queue goes on; internal key had paused it: \\x1b[31m[b]moving[/b]\n"
+    )
+    again = live.assay("queue", "resume")
+    assert (again.code, again.out) == (0, "The queue was not paused.\n")
+
+
+def test_a_wrong_duration_is_told_before_anybody_is_asked() -> None:
+    """Code 2 and one line; there is no registry here at all."""
+    environment = without_settings(ASSAY_PORT=str(a_free_port()), ASSAY_INTERNAL_KEY=SECRET)
+    ran = call("queue", "pause", "--reason", "x", "--for", "3w", environment=environment)
+    assert (ran.code, ran.out) == (2, "")
+    assert one_line(ran.err) == "--for must be a duration such as 30m, 2h or 1h30m, not '3w'."
+
+
+@pytest.mark.parametrize("given", ["", "soon", "30", "-5m", "1.5h", "3w", "0s", "25h", "1d1s", "9" * 20 + "s", "5m\n"])
+def test_a_duration_that_is_none(given: str) -> None:
+    """No number alone, no other unit, nothing at all, no more than a day."""
+    with pytest.raises(Invalid, match="--for must be a duration such as 30m, 2h or 1h30m"):
+        read_duration(given, option="--for", at_most_seconds=86_400)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("1s", 1), ("30m", 1_800), ("2h", 7_200), ("1h30m", 5_400), ("1d", 86_400)]
+)
+def test_a_duration_as_people_type_it(given: str, seconds: int) -> None:
+    """Up to a whole day."""
+    assert seconds == read_duration(given, option="--for", at_most_seconds=86_400)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (61_000, "1 min 1 s"), (3_600_000, "1 h"), (90_061_000, "1 d 1 h")],
+)
+def test_a_duration_as_people_read_it(milliseconds: int, shown: str) -> None:
+    """The two largest units."""
+    assert shown == shown_duration(milliseconds)
+
+
+def test_to_the_front_and_to_the_back(standing: Live) -> None:
+    """Only what waits is moved: what does not is named and is code 4, what nobody has is code 3."""
+    ids = waiting(standing, "order/tools", "a1", "b2", "c3")
+    assert line(standing, ids) == ids
+    front = standing.assay("queue", "front", ids[2])
+    assert (front.code, front.out) == (0, f"{ids[2]} moved to the front\n")
+    assert line(standing, ids) == [ids[2], ids[0], ids[1]]
+    assert standing.assay("queue", "back", ids[0], ids[0]).out == f"{ids[0]} moved to the back\n"
+    assert line(standing, ids) == [ids[2], ids[1], ids[0]]
+    assert standing.assay("queue", "hold", ids[1], "--reason", "x").code == 0
+    some = standing.assay("queue", "front", ids[1], ids[0])
+    assert (some.code, sorted(some.out.splitlines())) == (
+        4,
+        sorted([f"{ids[0]} moved to the front", f"{ids[1]} left as it is: ON_HOLD"]),
+    )
+    unknown = standing.assay("queue", "back", ids[0], ids[1], NOBODY, "--json")
+    assert (unknown.code, unknown.json["missing"], unknown.json["changed"]) == (3, [NOBODY], [ids[0]])
+    assert [each["id"] for each in unknown.json["skipped"]] == [ids[1]]
+
+
+def test_out_of_the_queue_and_back(standing: Live) -> None:
+    """Taken out or held with a reason that the history shows, and given back by id or all at once."""
+    ids = waiting(standing, "parked/tools", "a1", "b2", "c3")
+    out = standing.assay("queue", "dequeue", ids[0], f"{standing.url}/submissions/{ids[1]}", "--reason", "not ours")
+    assert (out.code, sorted(out.out.splitlines())) == (0, sorted(f"{each} taken out" for each in ids[:2]))
+    assert standing.assay("queue", "hold", ids[2], "--reason", "later").out == f"{ids[2]} held\n"
+    assert "not ours" in standing.assay("queue", "show", ids[0]).out
+    back = standing.assay("queue", "requeue", ids[2], NOBODY, "--reason", "now")
+    assert (back.code, sorted(back.out.splitlines())) == (3, sorted([f"{ids[2]} given back", f"{NOBODY} unknown"]))
+    bulk = ("queue", "requeue", "--state", "dequeued", "--repo", "parked/tools")
+    counted = standing.assay(*bulk, "--dry-run")
+    assert (counted.code, counted.out) == (0, "DEQUEUED: 2\n2 would be given back.\n")
+    assert standing.get(f"/submissions/{ids[0]}")["state"] == "DEQUEUED"
+    done = standing.assay(*bulk, "--reason", "ours after all", "--json")
+    assert (done.code, done.json["requeued"], done.json["remaining"]) == (0, 2, 0)
+    assert {standing.get(f"/submissions/{each}")["state"] for each in ids} == {"RECEIVED"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--reason", "x"], "Give either ids or --state."),
+        ([NOBODY, "--state", "FAILED", "--reason", "x"], "Give either ids or --state."),
+        ([NOBODY, "--dry-run"], "--reason-code, --repo, --source and --dry-run go with --state, not with ids."),
+        (["--state", "FAILED"], "--reason is needed: say why."),
+        (["--state", "BLOCKED", "--reason", "x"], "states[0]: "),
+    ],
+)
+def test_requeueing_needs_to_know_what_and_why(live: Live, arguments: list[str], said: str) -> None:
+    """Code 2 and one line."""
+    ran = live.assay("queue", "requeue", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert one_line(ran.err).startswith(said)
+
+
+def test_a_wrong_key_is_one_clear_line(live: Live) -> None:
+    """Code 4, for every verb that needs one; nothing is changed."""
+    wrong = {"ASSAY_INTERNAL_KEY": "wrong" * 8}
+    said = f"{live.url} does not accept this key: set ASSAY_INTERNAL_KEY to its own."
+    for verb in (
+        ["pause", "--reason", "x"],
+        ["resume"],
+        ["front", NOBODY],
+        ["hold", NOBODY, "--reason", "x"],
+        ["stuck"],
+    ):
+        ran = live.assay("queue", *verb, **wrong)
+        assert (ran.code, ran.out, one_line(ran.err)) == (4, "", said)
+
+
+def test_on_the_machine_of_the_registry_the_key_is_found(live: Live, tmp_path: Path) -> None:
+    """In its data directory, where `assay up` keeps it; where there is none, none is made."""
+    address = urlsplit(live.url)
+    here = {"ASSAY_HOST": str(address.hostname), "ASSAY_PORT": str(address.port), "ASSAY_DATA_DIR": str(tmp_path)}
+    without = call("queue", "stuck", environment=without_settings(**here))
+    assert (without.code, list(tmp_path.iterdir())) == (4, [])
+    assert one_line(without.err) == "This needs the key of the registry: set ASSAY_INTERNAL_KEY."
+    secrets = dict.fromkeys(("internal_key", "jwt_secret", "webhook_secret"), SECRET)
+    (tmp_path / "secrets.json").write_text(json.dumps(secrets))
+    found = call("queue", "stuck", environment=without_settings(**here))
+    assert (found.code, found.out) == (0, "Nothing is stuck.\n")
