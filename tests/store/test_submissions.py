@@ -11,12 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.submission import TRANSITIONS, State, Submission
 from assay.store.counts import count_by_state, fold_counts, recount
 from assay.store.events import list_events
+from assay.store.reconcile import correct_counts
 from assay.store.submissions import get_submission
-from assay.store.transitions import LostLease, Step, claim_submissions, move, renew
+from assay.store.transitions import LostLease, Move, Step, claim_submissions, move, move_all, renew
 from tests.conftest import Registry
+from tests.web.statements import statements
 
 REASON = {"reason_code": "test", "reason_message": "Because."}
-
 HELD = {"reason_code": "held", "reason_message": "An admin looks into it."}
 
 
@@ -150,3 +151,28 @@ async def test_an_event_without_a_target_state_is_refused(registry: Registry) ->
 
 def _fields(submission: Submission) -> dict[str, object]:
     return {name: getattr(submission, name) for name in Submission.__dataclass_fields__}
+
+
+async def test_a_change_of_state_is_one_statement(registry: Registry) -> None:
+    """R17: row, event and change record in one round trip, also for many submissions."""
+    waiting = [await a_submission(registry, f"skill-{number}") for number in range(5)]
+    moves = [Move(each, (Step(State.ON_HOLD, "held"),), "admin", HELD) for each in waiting]
+    async with registry.app.store.begin() as db:
+        with statements(registry.app.store) as seen:
+            moved = await move_all(db, moves)
+    assert (len(moved), len(seen)) == (5, 1)
+
+
+async def test_what_is_derived_can_be_deleted_and_made_again(registry: Registry) -> None:
+    """R2, R13, I2: lists and histories are the rows themselves; without the counters only the totals wait for a count."""
+    ids = [str((await a_submission(registry, f"skill-{number}")).id) for number in range(3)]
+    before = [await registry.read(each) for each in ids]
+    async with registry.app.store.begin() as db:
+        for table in ("submission_count", "submission_count_delta", "submission_arrival", "alarm", "chore", "process"):
+            await db.execute(text(f"DELETE FROM {table}"))
+    listed = (await registry.client.get("/api/v1/submissions")).json()
+    assert [each["id"] for each in listed["submissions"]] == ids[::-1]
+    assert [(await registry.read(each))["stateHistory"] for each in ids] == [each["stateHistory"] for each in before]
+    async with registry.app.store.begin() as db:
+        await correct_counts(db)
+    assert (await registry.client.get("/api/v1/submissions")).json()["total"] == 3

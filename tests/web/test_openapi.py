@@ -65,7 +65,8 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
     for method, path, operation in OPERATIONS:
         if method != "get" or path == "/metrics" or "/stream" in path:
             continue
-        given = {"q": "pdf"} if path.endswith("/search") else {}
+        needed = {"search": {"q": "pdf"}, "positions": {"ids": refused["id"]}}
+        given = needed.get(path.rpartition("/")[2], {})
         key = {"X-Internal-Key": SECRET} if "security" in operation else {}
         answer = await registry.client.get(path.format_map(values), params=given, headers=key)
         assert answer.status_code == 200, answer.text

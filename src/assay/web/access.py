@@ -43,11 +43,7 @@ SCHEMES = Components(
         ),
     }
 )
-NEEDED: dict[Access, list[SecurityRequirement]] = {
-    Access.PUBLIC: [],
-    Access.ACCOUNT: [{"session": []}],
-    Access.ADMIN: [{"internalKey": []}, {"session": []}],
-}
+PROOFS: list[SecurityRequirement] = [{"internalKey": []}, {"session": []}]
 
 
 async def check_access(connection: Connection, handler: BaseRouteHandler) -> None:
@@ -74,7 +70,7 @@ def check_routes(app: Litestar) -> None:
             access = access_of(handler)
             if access is not Access.ADMIN and _is_closed(route.path) and not _is_options(handler):
                 raise PermissionError(f"{route.path}: it must be for admins only, not {access.value}.")
-            handler.security = NEEDED[access]
+            handler.security = [] if access is Access.PUBLIC else PROOFS
 
 
 def _decide(access: Access, caller: Caller) -> None:
