@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -24,12 +24,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import Host, RepositoryName
-from assay.model.submission import CATEGORIES, Category
+from assay.model.submission import ACTIVE, CATEGORIES, Category
 from assay.model.submission_list import Filters, Sort, order_by
 from assay.serve.cursor import encode_cursor
 from assay.serve.position import read_places
 from assay.serve.queue import QueueQuery, list_name, read_queue
 from assay.serve.stats import read_stats
+from assay.serve.stuck import read_stuck
 from assay.serve.submission import read_submission
 from assay.store.database import Database, open_database
 from assay.store.embedded import Server
@@ -45,9 +46,9 @@ SAMPLE = text(
     SELECT
         (SELECT id FROM submission WHERE state = 'RECEIVED' ORDER BY created_at OFFSET :half / 100 / 2 LIMIT 1),
         (SELECT id FROM submission WHERE state = 'REJECTED' ORDER BY created_at OFFSET :half / 10 LIMIT 1),
-        repository.owner, repository.name, submission.created_at, submission.id
-    FROM submission JOIN repository ON repository.id = submission.repository_id
-    ORDER BY submission.created_at OFFSET :half LIMIT 1
+        repository.owner, repository.name, middle.created_at, middle.id
+    FROM (SELECT created_at, id FROM submission ORDER BY created_at DESC, id DESC OFFSET :half LIMIT 1) AS middle
+        JOIN submission ON submission.id = middle.id JOIN repository ON repository.id = submission.repository_id
     """
 )
 
@@ -90,6 +91,10 @@ async def _stats(db: AsyncConnection, _: Registry) -> object:
     return await read_stats(db, datetime.now(UTC))
 
 
+async def _stuck(db: AsyncConnection, _: Registry) -> object:
+    return await read_stuck(db, datetime.now(UTC), dict.fromkeys(ACTIVE, timedelta(minutes=5)), None, 50)
+
+
 async def _position(db: AsyncConnection, registry: Registry) -> object:
     return await read_places(db, [registry.waiting], datetime.now(UTC))
 
@@ -119,6 +124,7 @@ OPERATIONS: dict[str, Operation] = {
     "submission that waits": partial(_detail, "waiting"),
     "submission that was refused": partial(_detail, "rejected"),
     "position of one that waits": _position,
+    "stuck list": _stuck,
 }
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 ID = "01a1e271-c661-702b-8f3a-f4df29366bd7"
+EARLIER = "2026-11-16T03:42:00Z"
 MOMENT = "2026-11-16T03:43:00Z"
 LATER = "2026-11-16T03:44:00Z"
 

@@ -36,6 +36,7 @@ async def pages(store: Database, limit: int) -> list[list[UUID]]:
         while True:
             page = await read_stuck(db, NOW, THRESHOLDS, cursor, limit)
             found.append([each.id for each in page.stuck])
+            assert len(found) < 1000, "the pages have no end"
             cursor = page.next_cursor
             if cursor is None:
                 return found

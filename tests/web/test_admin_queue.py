@@ -1,7 +1,6 @@
 """The queue under control, over HTTP: who asked, what became of it, what is refused."""
 
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -10,6 +9,7 @@ from tests.conftest import SECRET, Registry
 from tests.skills import a_repository
 
 QUEUE = "/api/v1/admin/queue"
+NOBODY = "01a1e000-0000-7000-8000-000000000000"
 KEY = {"X-Internal-Key": SECRET}
 
 
@@ -22,9 +22,8 @@ async def test_hold_dequeue_and_requeue(registry: Registry) -> None:
     """I31, I43: each answer says what was changed, what could not be, and what is not there."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     number = (await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md"))["id"]
-    nobody = str(uuid4())
-    held = (await post(registry, "hold", {"ids": [number, nobody], "reason": "wait"})).json()
-    assert (held["changed"], held["missing"]) == ([number], [nobody])
+    held = (await post(registry, "hold", {"ids": [number, NOBODY], "reason": "wait"})).json()
+    assert (held["changed"], held["missing"]) == ([number], [NOBODY])
     again = (await post(registry, "hold", {"ids": [number], "reason": "wait"})).json()
     assert again["skipped"] == [{"id": number, "state": "ON_HOLD"}]
     out = (await post(registry, "dequeue", {"ids": [number], "reason": "no"})).json()
@@ -87,16 +86,15 @@ async def test_reprocess_counts_first(registry: Registry) -> None:
         ("pause", {"reason": "x", "ttlSeconds": 0}, "ttlSeconds"),
         ("pause", {"reason": "x", "ttlSeconds": 86_401}, "ttlSeconds"),
         ("hold", {"ids": [], "reason": "x"}, "ids"),
-        ("hold", {"ids": [str(uuid4())]}, "reason"),
+        ("hold", {"ids": [NOBODY]}, "reason"),
         ("hold", {"ids": ["nonsense"], "reason": "x"}, "ids"),
-        ("dequeue", {"ids": [str(uuid4())] * 1001, "reason": "x"}, "ids"),
-        ("order", {"ids": [str(uuid4())], "position": "middle"}, "position"),
+        ("dequeue", {"ids": [NOBODY] * 1001, "reason": "x"}, "ids"),
+        ("order", {"ids": [NOBODY], "position": "middle"}, "position"),
         ("reprocess", {"states": [], "reason": "x"}, "states"),
         ("reprocess", {"states": ["RECEIVED"], "reason": "x"}, "states"),
         ("reprocess", {"states": ["FAILED"], "reason": "x", "limit": 1001}, "limit"),
         ("reprocess", {"states": ["FAILED"], "reason": "x", "before": "2026-01-01T00:00:00"}, "before"),
     ],
-    ids=str,
 )
 async def test_what_is_wrong_is_named(registry: Registry, verb: str, body: dict[str, Any], named: str) -> None:
     """R50: 400, and which field."""

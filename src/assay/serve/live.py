@@ -30,9 +30,17 @@ PAGE, SLICE = 1_000, 64
 class Hub:
     """Reads what happens, and tells everybody who wants to know."""
 
-    def __init__(self, store: Database, url: str, encode: Encode, options: AudienceOptions | None = None) -> None:
+    def __init__(
+        self,
+        store: Database,
+        url: str,
+        encode: Encode,
+        options: AudienceOptions | None = None,
+        tick_seconds: float = TICK_SECONDS,
+    ) -> None:
         self._store, self._url, self._encode = store, url, encode
         self.audience = Audience(options or AudienceOptions())
+        self._tick_seconds = tick_seconds
         self._reading = asyncio.Lock()
         self._woken = asyncio.Event()
         self._must_number = True
@@ -126,7 +134,7 @@ class Hub:
             pause = min(pause * 2, TICK_SECONDS) if is_waiting else SHORTEST_PAUSE_SECONDS
             # Whoever writes a lot gives many notices: this bounds how often we look.
             await asyncio.sleep(BREATH_SECONDS)
-            await self._wait(pause if is_waiting else TICK_SECONDS)
+            await self._wait(pause if is_waiting else self._tick_seconds)
 
     async def _wait(self, seconds: float) -> None:
         try:
