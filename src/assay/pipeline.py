@@ -61,7 +61,7 @@ async def process(job: Job, tools: Tools) -> Outcome:
         submission = await tools.ledger.claim(job)
     except Unavailable as problem:
         log.warning("A claim has to wait", problem=problem.message)
-        return Again(tools.budget.seconds)
+        return Again(problem.retry_after_seconds)
     if submission is None:
         log.info("A job found nothing to do: its round is over", submission_id=job.subject_id, cycle=job.cycle)
         return Done()

@@ -119,7 +119,7 @@ async def test_the_reader_is_not_disturbed(registry: Registry, url: str, browser
         link = tab.page.get_by_role("link", name="watched")
         await tab.page.get_by_label("Search skills").fill("half a word")
         await link.focus()
-        await tab.page.evaluate("window.row = document.activeElement.closest('tr'); window.scrollTo(0, 300)")
+        await tab.page.evaluate("window.row = document.activeElement.closest('tr'); window.scrollTo(0, 700)")
         under_the_eye = "document.elementFromPoint(300, 300).closest('tr').id"
         seen = await tab.page.evaluate(under_the_eye)
         await a_submission(store, "newer")

@@ -1,10 +1,12 @@
 """`assay submit` against real processes: what comes in, what becomes of it, and the code that says so."""
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -132,14 +134,20 @@ def test_skills_below_a_folder(live: Live, tmp_path: Path) -> None:
 
 
 def test_equal_files_are_equal_bytes(tmp_path: Path) -> None:
-    """Neither times nor the order on disk are in an archive; the right to run a file is."""
-    first = a_folder(tmp_path / "1" / "pdf", {"SKILL.md": a_skill("pdf"), "b.sh": "exit", "a.md": "x"})
-    second = a_folder(tmp_path / "2" / "pdf", {"a.md": "x", "b.sh": "exit", "SKILL.md": a_skill("pdf")})
+    """Neither times nor owners nor the order on disk are in an archive; the right to run a file is."""
+    files = {f"{letter}.md": "x" for letter in "hgfedcba"} | {"SKILL.md": a_skill("pdf"), "run.sh": "exit"}
+    first = a_folder(tmp_path / "1" / "pdf", files)
+    second = a_folder(tmp_path / "2" / "pdf", dict(reversed(files.items())))
     os.utime(second / "a.md", (1, 1))
     (second / "a.md").chmod(0o600)
     packed = [pack(find_skills(each, Limits(), nested=False).skills[0], Limits()) for each in (first, second)]
     assert packed[0] == packed[1]
-    (second / "b.sh").chmod(0o755)
+    assert packed[0][4:8] == bytes(4), "the time that gzip notes"
+    with tarfile.open(fileobj=io.BytesIO(packed[0])) as archive:
+        entries = archive.getmembers()
+    assert [each.name for each in entries] == sorted(f"pdf/{name}" for name in files)
+    assert {(each.mtime, each.uid, each.uname) for each in entries} == {(0, 0, "")}
+    (second / "run.sh").chmod(0o755)
     assert packed[0] != pack(find_skills(second, Limits(), nested=False).skills[0], Limits())
 
 

@@ -1,14 +1,20 @@
 """More submissions than are looked at for one page: every answer is bounded, and says what it does not know."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
 import pytest
 from sqlalchemy import text
 
+from assay.model.submission import CATEGORIES, Category
+from assay.model.submission_list import Filters, Sort, order_by
+from assay.serve.queue import QueueQuery, read_queue
+from assay.store.database import PoolOptions, open_database
 from assay.store.submission_filters import look_up_words
 from assay.store.submission_walks import LOOK_AT_MOST
+from tests.backlog import rows_read
 from tests.conftest import Registry
 from tests.web.statements import statements
 
@@ -127,6 +133,29 @@ async def test_words_that_an_index_can_find_are_found_at_once(crowded: Registry,
     assert await every_row(crowded, repoUrl=f"{crowded.web_url}/acme/tools", limit=500) == await ids(
         database_url, "true"
     )
+
+
+async def test_a_page_reads_little_more_than_it_shows(crowded: Registry, database_url: str) -> None:
+    """I84: from 11,200 submissions a page of 50 reads a few hundred rows, in any order and from anywhere."""
+    deep = (await read(crowded, offset=10_000))["nextCursor"]
+    rejected = Filters(states=CATEGORIES[Category.REJECTED])
+    queries = {
+        **{f"by {sort}": QueueQuery(rejected, order_by(sort)) for sort in Sort if sort is not Sort.PROCESSING_ORDER},
+        **{f"all by {sort}": QueueQuery(order=order_by(sort)) for sort in Sort},
+        "deep": QueueQuery(cursor=deep),
+        "reason": QueueQuery(Filters(reason="low_score")),
+        "words": QueueQuery(Filters(words="needle")),
+        "common words": QueueQuery(Filters(words="co")),
+    }
+    async with open_database(database_url, PoolOptions(size=1)) as store:
+        for name, query in queries.items():
+            before = await rows_read(store)
+            async with store.snapshot() as db:
+                page = await read_queue(db, query, datetime.now(UTC))
+            taken = await rows_read(store) - before
+            bound = LOOK_AT_MOST + 500 if name == "common words" else 500
+            assert taken <= bound, name
+            assert page.submissions or "processing" in name.lower(), name
 
 
 async def test_beyond_the_last_offset_there_is_the_cursor(crowded: Registry, database_url: str) -> None:

@@ -6,6 +6,7 @@ there are always others that have something to write, too.
 
 from collections.abc import Sequence
 
+from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.submission import State, Submission
@@ -13,6 +14,7 @@ from assay.publish.publish import Approved, publish_again, publish_all
 from assay.queue.batch import Batches
 from assay.queue.job import Job
 from assay.store.database import Database
+from assay.store.pauses import read_pause
 from assay.store.scans import find_reports
 from assay.store.skills import find_names
 from assay.store.transitions import LostLease, Move, Step, claim_submissions, move_all
@@ -53,6 +55,9 @@ class Ledger:
     async def _claim_all(self, jobs: Sequence[Job]) -> list[Submission | None]:
         wanted = [(job.subject_id, job.cycle) for job in jobs]
         async with self._store.begin() as db:
+            if await read_pause(db) is not None:
+                # Jobs that were taken out of the queue just before it was paused go back.
+                raise Unavailable("The queue is paused.", code="queue_paused", retry_after_seconds=1)
             claimed = await claim_submissions(db, wanted, worker=self._worker, lease_seconds=self._lease_seconds)
         return [claimed.get(job.subject_id) for job in jobs]
 

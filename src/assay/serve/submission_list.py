@@ -120,7 +120,8 @@ async def _total(db: AsyncConnection, search: Search, wanted: Wanted, found: Seq
     """How many match among the candidates that are looked at from the start."""
     if not search.conditions:
         return min(search.candidates.number, LOOK_AT_MOST)
-    if wanted.after is None and wanted.offset == 0 and len(found) <= wanted.limit:
+    is_first = wanted.after is None and wanted.offset == 0
+    if is_first and len(found) <= wanted.limit and (search.candidates.are_few or wanted.order == Order()):
         return len(found)
     return await count_walked(db, search.walk(Order()))
 

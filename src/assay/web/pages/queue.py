@@ -84,6 +84,7 @@ async def queue(
         "longest": LONGEST,
         "more": {**here, "cursor": page.next_cursor} if page.next_cursor else None,
         "refresh": LIST_REFRESH_SECONDS if page.stats.by_category[Category.ACTIVE] and cursor is None else None,
+        "stream": STREAM,
     }
     return Template("queue.html", context=context)
 
