@@ -31,7 +31,7 @@ def test_the_cost_travels_with_the_hash() -> None:
 
 def test_the_same_characters_are_the_same_password() -> None:
     """One keyboard sends ü as one code point, another as two."""
-    assert is_password("Passwort für alle", hash_password("Passwort fu\u0308r alle", CHEAP))
+    assert is_password("Passwort für mich", hash_password("Passwort fu\u0308r mich", CHEAP))
 
 
 @pytest.mark.parametrize("password", ["", "elevenchars", "x" * 1025])

@@ -63,7 +63,9 @@ async def test_without_its_database_the_registry_says_so_and_recovers_by_itself(
         assert (await registry.client.get("/readyz")).json()["ready"]
         own_server.stop()
         await check_outage(registry.client)
-        posted = await registry.client.post("/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/other", "skillName": "other"})
+        posted = await registry.client.post(
+            "/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/other", "skillName": "other"}
+        )
         assert_unavailable(posted)
         own_server.start(("fsync=off",))
         assert (await registry.client.get("/readyz")).json()["ready"]
