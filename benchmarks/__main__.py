@@ -5,7 +5,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from benchmarks import pipeline, scale
+from benchmarks import bulk, pipeline, scale
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -17,6 +17,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     results = {
         "pipeline": asyncio.run(pipeline.measure(30 if quick else 500)),
+        "bulk": asyncio.run(bulk.measure(2 if quick else 15)),
         "scale": asyncio.run(scale.measure(300, 3, times=10) if quick else scale.measure(30_000, scale.REPEATS)),
     }
     for benchmark, figures in results.items():
