@@ -23,6 +23,11 @@ from tests.journeys.test_many_processes import a_free_port
 from tests.processes import a_process, environment
 
 PATIENCE_SECONDS = 120
+# A test run in the background hands on to all its processes that Ctrl-C is to be ignored.
+HEAR_CTRL_C = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
+AT_A_KEYBOARD = [sys.executable, "-c", HEAR_CTRL_C, sys.executable, "-m", "assay"]
 
 
 @dataclass(frozen=True)

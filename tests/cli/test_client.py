@@ -50,6 +50,14 @@ def test_an_old_end_is_not_taken_for_the_new_one(script: Script) -> None:
     ]
 
 
+def test_who_does_not_wait_is_told_of_the_admission_only(script: Script) -> None:
+    """A worker that has refused it meanwhile changes nothing: the code does not depend on who is quicker."""
+    script.answers(SUBMIT, Said(an_acceptance(), status=201))
+    script.answers(ONE, Said(a_detail("TIER1_FAILED")))
+    ran = call(script, "submit", "acme/tools")
+    assert (ran.code, ran.out.split()[:2]) == (0, ["created", "RECEIVED"])
+
+
 def test_a_registry_without_a_stream_is_asked(script: Script) -> None:
     """Until it is decided, whatever goes wrong meanwhile; and what could not be examined has its code."""
     script.answers(SUBMIT, Said(an_acceptance(), status=201))

@@ -2,10 +2,10 @@
 
 import json
 import os
-import pty
 import re
+import select
 import signal
-import sys
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from assay.cli.times import read_duration, shown_duration
 from assay.model.errors import Invalid
-from tests.cli.live import Live, without_settings
+from tests.cli.live import AT_A_KEYBOARD, PATIENCE_SECONDS, Live, without_settings
 from tests.cli.live import assay as call
 from tests.cli.test_submit import ANSI, one_line
 from tests.conftest import SECRET
@@ -74,20 +74,26 @@ def test_the_overview_is_live_on_a_terminal(live: Live) -> None:
 
 def at_a_terminal(live: Live, *arguments: str, interrupt_after: int | None = None) -> tuple[bytes, int]:
     """What a person sees, who presses Ctrl-C when the list was shown more often than that; and the exit code."""
-    number, leader = pty.fork()
-    if number == 0:
-        os.execve(sys.executable, [sys.executable, "-m", "assay", *arguments], live.environment | {"TERM": "xterm"})
+    leader, follower = os.openpty()
+    terminal = {"stdin": follower, "stdout": follower, "stderr": follower}
+    process = subprocess.Popen([*AT_A_KEYBOARD, *arguments], env=live.environment | {"TERM": "xterm"}, **terminal)
+    os.close(follower)
     seen, asked = b"", False
-    while True:
-        try:
-            seen += os.read(leader, 4096)
-        except OSError:  # nobody writes any more
-            break
-        if interrupt_after is not None and not asked and seen.count(b"skills are listed") > interrupt_after:
-            os.kill(number, signal.SIGINT)
-            asked = True
-    os.close(leader)
-    return seen, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    try:
+        while select.select([leader], [], [], PATIENCE_SECONDS)[0]:
+            try:
+                seen += os.read(leader, 4096)
+            except OSError:  # nobody writes any more
+                break
+            if interrupt_after is not None and not asked and seen.count(b"skills are listed") > interrupt_after:
+                process.send_signal(signal.SIGINT)
+                asked = True
+            assert seen.count(b"skills are listed") < 20, "Ctrl-C is not heard"
+        return seen, process.wait(PATIENCE_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)
 
 
 def test_a_list_is_narrowed(live: Live) -> None:

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from assay.cli.exits import Exit, exit_of_state, worst
 from assay.cli.folder import find_skills, pack
 from assay.fetch.limits import Limits
 from assay.model.submission import State
-from tests.cli.live import Live, assay, without_settings
+from tests.cli.live import AT_A_KEYBOARD, PATIENCE_SECONDS, Live, assay, without_settings
 from tests.cli.test_up import wait_for
 from tests.journeys.test_many_processes import a_free_port
 from tests.skills import a_bad_skill, a_repository, a_skill
@@ -270,15 +269,19 @@ def test_ctrl_c_stops_only_the_waiting(live: Live, tmp_path: Path) -> None:
     live.github.add_repository("interrupted/tools", files=a_repository("pdf"))
     with live.paused(), (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(
-            [sys.executable, "-m", "assay", "submit", "interrupted/tools", "--wait"],
+            [*AT_A_KEYBOARD, "submit", "interrupted/tools", "--wait"],
             env=live.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=err,
         )
-        wait_for(lambda: "pdf RECEIVED" in (tmp_path / "err").read_text(), "a command that waits")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        try:
+            wait_for(lambda: "pdf RECEIVED" in (tmp_path / "err").read_text(), "a command that waits")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE_SECONDS) == 130
+        finally:
+            process.kill()
+            process.wait()
         submission = live.submissions_of("interrupted/tools")["pdf"]
     said = (tmp_path / "err").read_text()
     assert "Stopped waiting. The registry goes on with 1." in said

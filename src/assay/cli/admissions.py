@@ -100,7 +100,8 @@ async def _admissions(registry: Registry, target: str, answer: Answer) -> list[A
     item = ItemRead(
         outcome=_outcome(accepted, is_new=answer.status == CREATED),
         id=accepted.id,
-        state=submission.state,
+        # As it was admitted: a quick worker may have decided it since, which is for those to know who wait.
+        state=accepted.state,
         skill_name=submission.skill_name,
         skill_path=submission.skill_path,
         already_verified=accepted.already_verified,

@@ -118,6 +118,7 @@ class AcceptedRead(Read, frozen=True):
     """What became of a submission."""
 
     id: UUID
+    state: str
     duplicate: bool
     already_verified: bool
     blocked: bool
