@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from assay.model.capability import Capabilities
+
 
 class Severity(StrEnum):
     """How bad it would be if the finding is what it looks like."""
@@ -39,3 +41,4 @@ class Report:
     findings: tuple[Finding, ...]
     has_code: bool
     duration_ms: float
+    capabilities: Capabilities = Capabilities()

@@ -62,6 +62,10 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     # Such a rule looks for characters that folding takes away; none of them is ASCII.
     raw: bool = False
     check: Check | None = None
+    # Where the threat is described in public: identifiers of OWASP, MITRE ATLAS/ATT&CK or CWE, such as "LLM01:2025".
+    references: tuple[Text, ...] = ()
+    # The rules of the scanner before this one that looked for the same, so that its users find their way.
+    replaces: tuple[Text, ...] = ()
     specimen_file: Text = "SKILL.md"
     specimen_encoding: Text = "utf-8"
 
