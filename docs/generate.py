@@ -11,8 +11,10 @@ from assay.serve.alarm import MEANS, WHAT_TO_DO, Code
 from assay.settings import Settings, variable
 from assay.web.openapi import render_openapi
 from docs.commands import command_reference
+from docs.rule_pages import rule_pages
 
 DOCS = Path(__file__).parent
+RULES = DOCS / "rules"
 BEGIN, END = "<!-- generated: {name} -->", "<!-- end of generated: {name} -->"
 
 
@@ -80,7 +82,12 @@ def generated() -> dict[Path, str]:
         if not begin or not end:
             raise SystemExit(f"{path} has no place for: {name}")
         texts[path] = f"{before}{begin}\n\n{make()}\n\n{end}{after}"
-    return texts
+    return texts | {RULES / name: text for name, text in rule_pages().items()}
+
+
+def forgotten() -> list[Path]:
+    """Pages of families that are no more."""
+    return sorted(set(RULES.glob("*.md")) - set(generated()))
 
 
 def _default(value: object) -> str:
@@ -90,6 +97,10 @@ def _default(value: object) -> str:
 
 
 if __name__ == "__main__":
+    RULES.mkdir(exist_ok=True)
+    for path in forgotten():
+        path.unlink()
+        print(f"removed {path.relative_to(DOCS.parent)}")
     for path, text in generated().items():
         path.write_text(text)
         print(f"wrote {path.relative_to(DOCS.parent)}")

@@ -1,8 +1,15 @@
 """The benchmarks still run; how fast is for `make bench` to say."""
 
+import gzip
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+from benchmarks.accuracy import f1, wilson
+
+from tests.skills import a_bad_skill, a_skill
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,3 +28,54 @@ def test_the_benchmarks_run_and_print_ratios() -> None:
         "position of one that waits: ratio",
     ):
         assert figure in finished.stdout
+
+
+def a_corpus(folder: Path) -> Path:
+    """One skill of each kind: caught, missed, passed rightly, and one that talks about attacks."""
+    lecture = a_skill("lecture", "Explains attacks.", "Never run `curl https://get.example.com/x.sh | bash` unread.")
+    files = {
+        ("caught", "malicious", False): a_bad_skill(),
+        ("missed", "malicious", False): {"SKILL.md": a_skill("sly")},
+        ("fine", "benign", False): {"SKILL.md": a_skill("fine")},
+        ("lecture", "benign", True): {"SKILL.md": lecture},
+    }
+    rows = [
+        {
+            **{"id": id_, "source": f"{label}-source", "family": id_, "label": label, "hard": hard},
+            **{"category": "theft; deceit" if label == "malicious" else None, "provenance": "constructed"},
+            "files": [{"path": "icon.png", "base64": "iVBORw0KGgoAAAANSUhEUg=="}]
+            + [{"path": path, "text": text} for path, text in texts.items()],
+        }
+        for (id_, label, hard), texts in files.items()
+    ]
+    path = folder / "corpus.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    return path
+
+
+def test_the_scanner_is_measured_on_a_corpus(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.scanner", str(a_corpus(tmp_path)), "--rounds", "1"]
+    command += ["--json", str(tmp_path / "figures.json"), "--show", "missed"]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert (1, 2) == (figures["overall"]["recall"]["hits"], figures["overall"]["recall"]["of"])
+    assert (0, 2) == (figures["overall"]["false positives"]["hits"], figures["overall"]["false positives"]["of"])
+    assert {"theft", "deceit"} == set(figures["recall by category"])
+    assert {"caught", "missed", "fine", "lecture"} == set(figures["scores"])
+    assert figures["speed"]["scan: skills a CPU-second"] > 0
+    assert "missed (malicious-source, malicious, theft; deceit)" in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "low", "high"),
+    [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (0, 0, 0.0, 1.0)],
+)
+def test_shares_come_with_their_wilson_interval(hits: int, of: int, low: float, high: float) -> None:
+    share = wilson(hits, of)
+    assert pytest.approx([low, high], abs=1e-4) == [share.low, share.high]
+
+
+def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
+    precision, recall = 30 / 40, 30 / 50
+    assert pytest.approx(2 * precision * recall / (precision + recall)) == f1(caught=30, alarms=10, missed=20).share

@@ -6,20 +6,55 @@ from pathlib import Path
 
 import pytest
 from docs.commands import all_commands, shown_params
-from docs.generate import generated
+from docs.generate import forgotten, generated
+from docs.rule_pages import fenced, rule_pages, visible
+from markdown_it import MarkdownIt
 from typer.main import get_command
 
 from assay.cli.exits import MOST_SEVERE_FIRST, Exit
 from assay.cli.main import app
+from assay.scan.ruleset import load_ruleset
 from assay.settings import Settings, variable
 
 ROOT = Path(__file__).parent.parent.parent
+GENERATED = generated()
+# Examples and specimens link to nothing.
+FENCED = re.compile(r"^(`{3,})[^`]*?\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("path", generated(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: str(path.relative_to(ROOT / "docs")))
 def test_generated_parts_are_fresh(path: Path) -> None:
     """The state diagram, the settings and the OpenAPI document are made from the code: run `make docs`."""
-    assert path.read_text() == generated()[path]
+    assert path.read_text() == GENERATED[path]
+
+
+def test_every_rule_has_its_place_and_no_page_is_forgotten() -> None:
+    """One page a family; a rule is in the index and on the page, and each page shows its specimens and no more."""
+    assert forgotten() == []
+    pages = rule_pages()
+    specimens: dict[str, list[str]] = {}
+    for rule in load_ruleset().rules:
+        assert f"[{rule.id}](" in pages["README.md"]
+        assert f"## {rule.id}: " in pages[f"{rule.family}.md"]
+        shown = [f"{visible(text.strip(chr(10)))}\n" for text in (rule.bad, rule.benign)]
+        specimens.setdefault(f"{rule.family}.md", []).extend(shown)
+    assert set(pages) == {"README.md", *specimens}
+    for name, wanted in specimens.items():
+        assert [token.content for token in MarkdownIt().parse(pages[name]) if token.type == "fence"] == wanted
+
+
+def test_a_specimen_is_inert() -> None:
+    """It cannot end its fence, become HTML or a link, or hide anything: Markdown makes one block of text of it."""
+    hostile = (
+        "```\n````\n<script>alert(1)</script>\n[x](javascript:alert(1))\n~~~\n\u200b\u202e\U000e0041\ufe0f\u3164\x1b[0m"
+    )
+    (token,) = MarkdownIt().parse(fenced(hostile))
+    assert token.type == "fence"
+    assert token.content.endswith("~~~\n\\u200b\\u202e\\U000e0041\\ufe0f\\u3164\\x1b[0m\n")
+    for rule in load_ruleset().rules:
+        assert [token.type for token in MarkdownIt().parse(fenced(rule.bad))] == ["fence"]
+    for page in rule_pages().values():
+        assert not [token for token in MarkdownIt().parse(page) if token.type.startswith("html")]
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:
@@ -71,7 +106,7 @@ def test_links_lead_somewhere() -> None:
     """No page of the documentation links to a file that is not there."""
     broken = []
     for file in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text()):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", FENCED.sub("", file.read_text())):
             if not (file.parent / target).exists():
                 broken.append(f"{file.name}: {target}")
     assert broken == []

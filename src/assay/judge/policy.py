@@ -12,7 +12,7 @@ WEIGHTS: Mapping[Severity, int] = MappingProxyType(
     {Severity.CRITICAL: 25, Severity.HIGH: 15, Severity.MEDIUM: 8, Severity.LOW: 3, Severity.INFO: 0}
 )
 # A critical finding at least this sure is refused, however clean the rest of the skill is.
-SURE = 0.8
+SURE = 0.9
 # The family in which a scanner reports what it could not look at.
 UNEXAMINED = "unexamined"
 _NAMED_IN_REASON = 3

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+# Of each kind no more than so many are kept, and of each no more characters.
+MOST = 200
+LONGEST = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:

@@ -1,6 +1,6 @@
 """A finding: what a rule saw, where, and how bad that is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from assay.model.capability import Capabilities
@@ -41,4 +41,4 @@ class Report:
     findings: tuple[Finding, ...]
     has_code: bool
     duration_ms: float
-    capabilities: Capabilities = Capabilities()
+    capabilities: Capabilities = field(default_factory=Capabilities)

@@ -1,67 +1,107 @@
-"""Examine one file with one rule: every match, how sure it makes us, and the surest few as findings."""
+"""Examine what the matcher found: how sure each match makes us, and the surest few of each rule as findings."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from assay.model.finding import Finding
-from assay.scan.context import (
-    EXCUSED_FACTOR,
-    FENCED_FACTOR,
-    QUOTED_FACTOR,
-    WARNED_FACTOR,
-    Context,
-    is_quoted,
-    is_warned,
-)
-from assay.scan.excerpt import excerpt_of
-from assay.scan.file_text import FileText
+from assay.model.finding import Finding, Severity
 from assay.scan.files import FileKind
+from assay.scan.matcher import Found
+from assay.scan.purpose import Purpose
+from assay.scan.region import Region
 from assay.scan.rule import AppliesTo, Rule
-from assay.scan.view import View
+from assay.scan.text import Text
 
 MAX_FINDINGS_PER_RULE_AND_FILE = 10
+# What is fenced is shown more often than it is meant; what is warned of is meant least.
+FENCED_FACTOR = 0.7
+WARNED_FACTOR = 0.3
+QUOTED_FACTOR = 0.4
+EXCUSED_FACTOR = 0.4
+# What a script does that belongs to a handbook of attacks.
+TOOL_FACTOR = 0.6
+# What is said not to be done.
+NEGATED_FACTOR = 0.1
+# A hint counts by how much of the skill it is; a plain sign of an attack counts in any amount of other text.
+_HINTS = frozenset({Severity.MEDIUM, Severity.LOW})
 
 
-def examine(file: FileText, rule: Rule) -> list[Finding]:
-    """What this rule sees in this file: at most ten findings, the surest, in the order of their lines."""
-    if not _applies(rule, file):
-        return []
-    view = file.raw if rule.raw else file.folded
-    surest: dict[int, tuple[float, re.Match[str]]] = {}
-    for match in _matches(rule, view):
-        line = view.line_at(match.start())
-        confidence = _confidence(rule, file, match, line)
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One text of a skill, what was found in it, and the numbers of the patterns."""
+
+    text: Text
+    found: Found
+    numbers: Mapping[str, int]
+
+    def matches(self, pattern: str) -> list[re.Match[bytes]]:
+        """All matches of a pattern in the text."""
+        return self.found.matches(self.numbers[pattern])
+
+
+def examine(rule: Rule, seen: Sequence[Seen], purpose: Purpose) -> Iterator[Finding]:
+    """What this rule sees: at most ten findings a file, the surest, in the order of their lines."""
+    if rule.anywhere and not any(each.matches(pattern) for each in seen for pattern in rule.together_with):
+        return
+    known: set[tuple[str, int]] = set()
+    for each in seen:
+        if _applies(rule, each.text):
+            # A decoded text repeats what its file says in the open.
+            found = [
+                finding for finding in _examine_text(rule, each, purpose) if (finding.file, finding.line) not in known
+            ]
+            known.update((finding.file, finding.line) for finding in found)
+            yield from found
+
+
+def examine_comments(text: Text, rules: Sequence[Rule], purpose: Purpose) -> Iterator[Finding]:
+    """What the rules for comments see in the comments of a Markdown text."""
+    for rule in rules:
+        surest: dict[int, Finding] = {}
+        for begin, end in text.regions.comments:
+            for pattern in rule.comment_patterns:
+                for match in pattern.finditer(text.data, begin, end):
+                    line = text.line_at(match.start())
+                    confidence = _confidence(rule, text, match, purpose)
+                    excerpt = text.excerpt(match.start(), match.end())
+                    surest.setdefault(line, finding_of(rule, text.path, line, confidence, excerpt))
+        yield from (surest[line] for line in sorted(surest)[:MAX_FINDINGS_PER_RULE_AND_FILE])
+
+
+def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]:
+    text = seen.text
+    surest: dict[int, tuple[float, re.Match[bytes]]] = {}
+    for match in _matches(rule, seen):
+        line = text.line_at(match.start())
+        confidence = _confidence(rule, text, match, purpose)
         if confidence > surest.get(line, (0.0, match))[0]:
             surest[line] = confidence, match
     # The surest are kept, not the first, so that harmless decoys cannot crowd out the real thing.
     kept = sorted(surest.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_FINDINGS_PER_RULE_AND_FILE]
-    return [
-        _finding(rule, file.path, line, confidence, _excerpt(view, match))
-        for line, (confidence, match) in sorted(kept, key=lambda item: item[0])
-    ]
+    for line, (confidence, match) in sorted(kept, key=lambda item: item[0]):
+        yield finding_of(rule, text.path, line, confidence, text.excerpt(match.start(), match.end()))
 
 
-def _applies(rule: Rule, file: FileText) -> bool:
-    if rule.raw and not file.has_rare_characters:
-        return False
+def _applies(rule: Rule, text: Text) -> bool:
     match rule.applies_to:
         case AppliesTo.ALL:
             return True
         case AppliesTo.SCRIPTS:
-            return file.kind is not FileKind.MARKDOWN
-        case AppliesTo.MARKDOWN | AppliesTo.COMMENTS:
-            return file.kind is FileKind.MARKDOWN
+            return text.kind is not FileKind.MARKDOWN
+        case AppliesTo.COMMENTS:
+            return text.kind is FileKind.MARKDOWN
 
 
-def _matches(rule: Rule, view: View) -> Iterable[re.Match[str]]:
-    found = chain.from_iterable(search.matches(view) for search in rule.patterns)
-    if not rule.together_with:
+def _matches(rule: Rule, seen: Seen) -> Iterable[re.Match[bytes]]:
+    found = [match for pattern in rule.patterns for match in seen.matches(pattern)]
+    if rule.exceptions:
+        found = [match for match in found if not any(exception.search(match[0]) for exception in rule.exceptions)]
+    if not found or not rule.together_with or rule.anywhere:
         return found
-    companions = chain.from_iterable(search.matches(view) for search in rule.together_with)
-    lines = sorted({view.line_at(match.start()) for match in companions})
-    return (match for match in found if _near(view.line_at(match.start()), lines, rule.within_lines))
+    companions = (match for pattern in rule.together_with for match in seen.matches(pattern))
+    lines = sorted({seen.text.line_at(match.start()) for match in companions})
+    return (match for match in found if lines and _near(seen.text.line_at(match.start()), lines, rule.within_lines))
 
 
 def _near(line: int, others: list[int], distance: int) -> bool:
@@ -69,36 +109,33 @@ def _near(line: int, others: list[int], distance: int) -> bool:
     return position < len(others) and others[position] <= line + distance
 
 
-def _confidence(rule: Rule, file: FileText, match: re.Match[str], line: int) -> float:
-    context = file.contexts[0][line - 1]
-    if rule.applies_to is AppliesTo.COMMENTS and context is not Context.COMMENT:
-        return 0.0
-    usual = rule.confidence * (FENCED_FACTOR if context is Context.FENCED else 1)
-    confidence = rule.confidence_in.get(context, usual)
+def _confidence(rule: Rule, text: Text, match: re.Match[bytes], purpose: Purpose) -> float:
+    region = text.region_at(match.start())
+    usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
+    confidence = rule.confidence_in.get(region, usual)
     if any(excuse.search(match[0]) for excuse in rule.excuses):
         confidence *= EXCUSED_FACTOR
-    return round(confidence * _doubt(rule, file, context, match.start(), line), 3)
+    if text.is_negated(match.start(), region):
+        confidence *= NEGATED_FACTOR
+    elif text.is_doubtful(match.start(), region):
+        confidence *= WARNED_FACTOR
+    elif text.is_quoted(match.start()):
+        confidence *= QUOTED_FACTOR
+    return round(confidence * weight_of_purpose(rule, text, purpose), 3)
 
 
-def _doubt(rule: Rule, file: FileText, context: Context, offset: int, line: int) -> float:
-    """The factor by which a warning or a quotation mark lowers what a match tells us."""
-    # In a script a warning is a remark beside code that runs; in a comment nobody is there to be warned; and what
-    # is hidden in invisible characters is shown to nobody as an example.
-    if rule.raw or context not in (Context.PROSE, Context.FENCED):
-        return 1.0
-    if file.contexts[1][line - 1] or is_warned(file.folded.text, file.warnings, offset):
-        return WARNED_FACTOR
-    if context is Context.PROSE and is_quoted(file.folded.text, offset):
-        return QUOTED_FACTOR
-    return 1.0
+def weight_of_purpose(rule: Rule, text: Text, purpose: Purpose) -> float:
+    """The factor by which the whole skill changes what one match in it tells us. A handbook quotes in prose; its
+    scripts are tools that touch what they examine, and are excused less.
+    """
+    factor = purpose.prominence if rule.severity in _HINTS else 1.0
+    if rule.teachable and purpose.is_security:
+        factor *= purpose.handbook if text.kind is FileKind.MARKDOWN else max(purpose.handbook, TOOL_FACTOR)
+    return factor
 
 
-def _excerpt(view: View, match: re.Match[str]) -> str:
-    begin, end = view.bounds_at(match.start())
-    return excerpt_of(view.text[begin : max(end, match.end())].replace("\n", " "), match.start() - begin)
-
-
-def _finding(rule: Rule, path: str, line: int, confidence: float, excerpt: str) -> Finding:
+def finding_of(rule: Rule, path: str, line: int, confidence: float, excerpt: str, message: str = "") -> Finding:
+    """A finding of this rule."""
     return Finding(
         rule_id=rule.id,
         family=rule.family,
@@ -107,6 +144,6 @@ def _finding(rule: Rule, path: str, line: int, confidence: float, excerpt: str) 
         file=path,
         line=line,
         excerpt=excerpt,
-        message=rule.title,
+        message=message or rule.title,
         remediation=rule.remediation,
     )

@@ -1,24 +1,29 @@
 """An excerpt: a piece of a file that is safe to show on one line."""
 
-from assay.scan.view import INVISIBLE
+from assay.scan.fold import INVISIBLE
 
 MAX_EXCERPT = 200
 _LEAD = 60
 
 
-def excerpt_of(text: str, at: int = 0) -> str:
+def excerpt_of(text: str, at: int = 0, label: str = "") -> str:
     """At most 200 characters of a text, with control and invisible characters escaped: all of it, or from shortly
-    before the offset on.
+    before the offset on. A label says what it is.
     """
-    if len(text) <= MAX_EXCERPT and len(whole := _escaped(text)) <= MAX_EXCERPT:
-        return whole
+    room = MAX_EXCERPT - len(label)
+    if len(text) <= room and len(whole := _escaped(text)) <= room:
+        return label + whole
     begin = max(0, at - _LEAD)
-    shown = ("…" if begin else "") + _escaped(text[begin : begin + MAX_EXCERPT])
-    return shown if len(shown) < MAX_EXCERPT else f"{shown[: MAX_EXCERPT - 1]}…"
+    shown = ("…" if begin else "") + _escaped(text[begin : begin + room])
+    return label + (shown if len(shown) < room else f"{shown[: room - 1]}…")
 
 
 def _escaped(text: str) -> str:
-    return "".join(_visible(character) for character in text.strip())
+    stripped = text.strip()
+    # Most text is plain, and needs no look at each character.
+    if stripped.isascii() and stripped.isprintable():
+        return stripped
+    return "".join(_visible(character) for character in stripped)
 
 
 def _visible(character: str) -> str:

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from assay.model.errors import Invalid
 from assay.model.finding import Severity
-from assay.scan.context import Context
-from assay.scan.search import Search, compile_bounded
+from assay.scan.pattern import Pattern
+from assay.scan.region import Region
 
 Text = Annotated[str, Meta(min_length=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]
@@ -22,12 +22,11 @@ class AppliesTo(StrEnum):
 
     ALL = "all"
     SCRIPTS = "scripts"
-    MARKDOWN = "markdown"
     COMMENTS = "comments"
 
 
 class Check(StrEnum):
-    """What a rule of the structure family reports; code finds these, because no pattern can."""
+    """What code finds, because no pattern can: the structure of a skill, and what flows where in its scripts."""
 
     FRONT_MATTER = "front_matter"
     NAME = "name"
@@ -36,6 +35,15 @@ class Check(StrEnum):
     ARCHIVE = "archive"
     BINARY = "binary"
     ENCODING = "encoding"
+    LOOKALIKE_NAME = "lookalike_name"
+    MISSING_SCRIPT = "missing_script"
+    SECRET_SENT = "secret-sent"  # noqa: S105 - a word on a report
+    HOST_DATA_SENT = "host-data-sent"
+    DOWNLOAD_RUN = "download-run"
+    DECODED_RUN = "decoded-run"
+    REMOTE_SHELL = "remote-shell"
+    PERSISTED = "persisted"
+    HIDDEN_NAME = "hidden-name"
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -51,14 +59,20 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     bad: Text
     benign: Text
     applies_to: AppliesTo = AppliesTo.ALL
-    patterns: tuple[Search, ...] = ()
-    # A match counts only if one of these matches too, at most `within_lines` away.
-    together_with: tuple[Search, ...] = ()
+    # What is searched for, and companions of which one must match too, at most `within_lines` away or, with
+    # `anywhere`, in any file of the skill. A name such as "@sends" stands for a list in `vocabulary.toml`.
+    patterns: tuple[Text, ...] = ()
+    together_with: tuple[Text, ...] = ()
     within_lines: int = 10
+    anywhere: bool = False
     # A match that contains one of these is what careful authors write too, so it makes us less sure.
     lowered_by: tuple[Text, ...] = ()
-    # How sure a match makes us in one context, where that differs from the rule of thumb in `context.py`.
-    confidence_in: dict[Context, Share] = {}
+    # A match that contains one of these is no match.
+    not_if: tuple[Text, ...] = ()
+    # How sure a match makes us in one region, where that differs from the rule of thumb in `examine.py`.
+    confidence_in: dict[Region, Share] = {}
+    # Whether a skill about security would show this as an example; if it would not, its purpose excuses nothing.
+    teachable: bool = True
     # Such a rule looks for characters that folding takes away; none of them is ASCII.
     raw: bool = False
     check: Check | None = None
@@ -69,17 +83,36 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     specimen_file: Text = "SKILL.md"
     specimen_encoding: Text = "utf-8"
 
+    @property
+    def in_comments(self) -> bool:
+        """Whether only what stands in comments is read."""
+        return self.applies_to is AppliesTo.COMMENTS
+
     @cached_property
-    def excuses(self) -> tuple[re.Pattern[str], ...]:
+    def comment_patterns(self) -> tuple[re.Pattern[bytes], ...]:
+        """The compiled patterns of such a rule."""
+        return tuple(Pattern(pattern).regex for pattern in self.patterns)
+
+    @cached_property
+    def excuses(self) -> tuple[re.Pattern[bytes], ...]:
         """The compiled `lowered_by`."""
-        return tuple(compile_bounded(pattern) for pattern in self.lowered_by)
+        return tuple(Pattern(pattern).regex for pattern in self.lowered_by)
+
+    @cached_property
+    def exceptions(self) -> tuple[re.Pattern[bytes], ...]:
+        """The compiled `not_if`."""
+        return tuple(Pattern(pattern).regex for pattern in self.not_if)
+
+    @cached_property
+    def raw_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """The patterns of a rule that looks at characters as they are."""
+        return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in self.patterns)
 
 
 def validate_rule(rule: Rule) -> None:
-    """Raise `Invalid` for what the types cannot say: no way to match, or a pattern that does not compile."""
+    """Raise `Invalid` for what the types cannot say: no way to match, or a pattern that could stall."""
     if bool(rule.patterns) == bool(rule.check):
         raise Invalid("a rule needs either patterns or a check")
-    for search in (*rule.patterns, *rule.together_with):
-        compile_bounded(search.find)
-    for pattern in rule.lowered_by:
-        compile_bounded(pattern)
+    for text in (*rule.patterns, *rule.together_with, *rule.lowered_by, *rule.not_if):
+        if not rule.raw:
+            Pattern(text)

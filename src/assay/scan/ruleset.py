@@ -3,35 +3,105 @@
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib import resources
 
 import msgspec
 
 from assay.model.errors import Invalid
 from assay.model.source import digest_of
+from assay.scan.derive import DISGUISES
+from assay.scan.engine import best_engine
+from assay.scan.matcher import Engine, Matcher
+from assay.scan.pattern import Pattern
 from assay.scan.rule import Check, Rule, validate_rule
 
+# Lists of patterns that several rules share, by name.
+VOCABULARY = "vocabulary.toml"
+_TRACED = (
+    ("traced_secrets", "traced_sends"),
+    ("traced_unread", "traced_runs"),
+    ("traced_fetched", "traced_evaluations"),
+    ("traced_persistence", "traced_persistence"),
+)
+Pair = tuple[tuple[str, ...], tuple[str, ...]]
+Traced = tuple[Pair, ...]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Ruleset:
     """Rules in the order of their ids. Two rulesets with one version find the same things."""
 
     version: str
     rules: tuple[Rule, ...]
+    # Pairs of lists of patterns: where one of each matches, what flows where is traced.
+    traced: Traced = ()
+    engine: Engine | None = field(default=None, compare=False)
 
-    @property
+    @cached_property
     def pattern_rules(self) -> tuple[Rule, ...]:
-        """The rules that read text."""
-        return tuple(rule for rule in self.rules if rule.check is None)
+        """The rules that read folded text."""
+        return tuple(rule for rule in self.rules if rule.check is None and not rule.raw and not rule.in_comments)
+
+    @cached_property
+    def comment_rules(self) -> tuple[Rule, ...]:
+        """The rules that read only what stands in comments, which is little: they need no engine."""
+        return tuple(rule for rule in self.rules if rule.in_comments)
+
+    @cached_property
+    def raw_rules(self) -> tuple[Rule, ...]:
+        """The rules that read characters as they are."""
+        return tuple(rule for rule in self.rules if rule.raw)
+
+    @cached_property
+    def pattern_texts(self) -> tuple[str, ...]:
+        """Every pattern of every rule once."""
+        texts = (text for rule in self.pattern_rules for text in (*rule.patterns, *rule.together_with))
+        return tuple(dict.fromkeys((*texts, *(text for pair in self.traced for patterns in pair for text in patterns))))
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The same, to be compiled, and behind them the probes of all disguises."""
+        return (*(Pattern(text) for text in self.pattern_texts), *(disguise.probe for disguise in DISGUISES))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each pattern."""
+        return {text: number for number, text in enumerate(self.pattern_texts)}
+
+    @cached_property
+    def matcher(self) -> Matcher:
+        """All patterns on the fastest engine there is."""
+        return Matcher(self.patterns, self.engine or best_engine(self.patterns))
+
+    def on(self, engine: Engine) -> "Ruleset":
+        """The same rules on this engine."""
+        moved = replace(self, engine=engine)
+        moved.__dict__["patterns"] = self.patterns
+        return moved
+
+    def rules_of(self, number: int) -> tuple[Rule, ...]:
+        """The rules that search for the pattern with this number."""
+        return self._rules_by_number.get(number, ())
+
+    @cached_property
+    def _rules_by_number(self) -> dict[int, tuple[Rule, ...]]:
+        rules: dict[int, tuple[Rule, ...]] = {}
+        for rule in self.pattern_rules:
+            for pattern in rule.patterns:
+                number = self.numbers[pattern]
+                rules[number] = (*rules.get(number, ()), rule)
+        return rules
 
     def rule_for(self, check: Check) -> Rule:
         """The one rule that reports a check."""
         return next(rule for rule in self.rules if rule.check is check)
 
 
+@cache
 def load_ruleset() -> Ruleset:
-    """Read the rules that ship with Assay. Raises `Invalid`, naming file and rule, if one is malformed."""
+    """Read the rules that ship with Assay, once. Raises `Invalid`, naming file and rule, if one is malformed."""
     folder = resources.files("assay.scan").joinpath("rules")
     return parse_ruleset(
         {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".toml")}
@@ -40,35 +110,73 @@ def load_ruleset() -> Ruleset:
 
 def parse_ruleset(files: Mapping[str, str]) -> Ruleset:
     """The ruleset in these TOML texts by file name."""
-    rules = [rule for name, text in sorted(files.items()) for rule in _parse_file(name, text)]
+    tables = {name: _parse_toml(name, text) for name, text in sorted(files.items())}
+    vocabulary = tables.pop(VOCABULARY, {})
+    rules = [rule for name, table in tables.items() for rule in _parse_file(name, table, vocabulary)]
     _refuse_gaps(rules)
-    return ruleset_of(rules)
+    return ruleset_of(rules, _traced(vocabulary))
 
 
-def ruleset_of(rules: Iterable[Rule]) -> Ruleset:
+def ruleset_of(rules: Iterable[Rule], traced: Traced = ()) -> Ruleset:
     """A ruleset of these rules; its version is a digest over all their data."""
     ordered = tuple(sorted(rules, key=lambda rule: rule.id))
-    return Ruleset(digest_of(msgspec.json.encode(ordered, order="deterministic")), ordered)
+    data = msgspec.json.encode((ordered, traced), order="deterministic")
+    return Ruleset(digest_of(data), ordered, traced)
 
 
-def _parse_file(name: str, text: str) -> list[Rule]:
+def _traced(vocabulary: dict[str, object]) -> Traced:
+    lists = {name: msgspec.convert(vocabulary.get(name, []), tuple[str, ...]) for pair in _TRACED for name in pair}
+    return tuple((lists[sources], lists[sinks]) for sources, sinks in _TRACED)
+
+
+def _parse_toml(name: str, text: str) -> dict[str, object]:
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{name}: {error}", code="invalid_rule") from error
-    if set(data) != {"family", "rule"}:
+
+
+def _parse_file(name: str, table: dict[str, object], vocabulary: dict[str, object]) -> list[Rule]:
+    rules = table.get("rule")
+    if set(table) != {"family", "rule"} or not isinstance(rules, list):
         raise Invalid(f"{name}: needs exactly `family` and `[[rule]]`", code="invalid_rule")
-    return [_parse_rule(name, data["family"], number, fields) for number, fields in enumerate(data["rule"], 1)]
+    return [_parse_rule(name, table["family"], number, fields, vocabulary) for number, fields in enumerate(rules, 1)]
 
 
-def _parse_rule(name: str, family: object, number: int, fields: dict[str, object]) -> Rule:
+def _parse_rule(
+    name: str, family: object, number: int, fields: dict[str, object], vocabulary: dict[str, object]
+) -> Rule:
     try:
-        rule = msgspec.convert({"family": family, **fields}, Rule)
+        rule = _spelled_out(msgspec.convert({"family": family, **fields}, Rule), vocabulary)
         validate_rule(rule)
     except (msgspec.ValidationError, Invalid) as error:
         where = fields.get("id", f"number {number}")
         raise Invalid(f"{name}: rule {where}: {error}", code="invalid_rule") from error
     return rule
+
+
+def _spelled_out(rule: Rule, vocabulary: dict[str, object]) -> Rule:
+    """The rule with the lists in place of their names."""
+
+    def spell(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(word for text in texts for word in _listed(text, vocabulary))
+
+    return msgspec.structs.replace(
+        rule,
+        patterns=spell(rule.patterns),
+        together_with=spell(rule.together_with),
+        lowered_by=spell(rule.lowered_by),
+        not_if=spell(rule.not_if),
+    )
+
+
+def _listed(text: str, vocabulary: dict[str, object]) -> list[str]:
+    if not text.startswith("@"):
+        return [text]
+    try:
+        return msgspec.convert(vocabulary.get(text[1:]), list[str])
+    except msgspec.ValidationError as error:
+        raise Invalid(f"{VOCABULARY} has no list {text[1:]}") from error
 
 
 def _refuse_gaps(rules: list[Rule]) -> None:

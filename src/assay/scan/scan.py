@@ -1,60 +1,108 @@
 """Scan a source: every rule over every file that ships, to one report."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterator
 
 from assay.model.finding import Finding, Report, Severity
 from assay.model.source import Source
-from assay.scan.examine import examine
-from assay.scan.file_text import FileText
-from assay.scan.files import FileKind, kind_of
+from assay.scan.capabilities import capabilities_of
+from assay.scan.derive import DISGUISES, MAX_DEPTH, derived_texts
+from assay.scan.examine import MAX_FINDINGS_PER_RULE_AND_FILE, Seen, examine, examine_comments
+from assay.scan.files import FileKind, kind_of, text_of
+from assay.scan.fold import Folder
+from assay.scan.hidden import examine_hidden
+from assay.scan.matcher import TooManyMatches
+from assay.scan.purpose import Purpose, purpose_of
 from assay.scan.ruleset import Ruleset
 from assay.scan.structure import examine_structure
+from assay.scan.text import Text
+from assay.scan.trace import trace
+from assay.scan.unexamined import unexamined
 
 # The code's part of what a report depends on; to be raised when equal rules would report something else.
-ENGINE = "assay-static/1"
-# The judge knows this family: what could not be examined is not approved.
-UNEXAMINED = "unexamined"
+ENGINE = "assay-static/2"
+_GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
+_FOLDER = Folder()
 
 
 def scan_source(source: Source, ruleset: Ruleset) -> Report:
     """Look at all files of a source. Equal files and rules give an equal report; the caller measures the time."""
-    findings = _examined(partial(examine_structure, source, ruleset), "structure", "SKILL.md")
-    for path, content in sorted(source.files.items()):
-        findings += _scan_file(path, content, ruleset)
+    texts = [_read(path, content) for path, content in sorted(source.files.items())]
+    findings = list(examine_structure(source, texts, ruleset))
+    seen: list[Seen] = []
+    for text in texts:
+        findings += _search(text, ruleset, seen)
+        findings += examine_hidden(text, source.files[text.path], ruleset)
+    purpose = _purpose(texts)
+    for text in texts:
+        if text.is_prose and b"<!--" in text.data:
+            findings += examine_comments(text, ruleset.comment_rules, purpose)
+    findings += _examined(seen, ruleset, purpose)
+    findings += _traced(seen, ruleset, purpose, findings)
     return Report(
         engine=ENGINE,
         ruleset=ruleset.version,
         digest=source.digest,
-        findings=tuple(findings),
-        has_code=any(kind_of(path, content) is FileKind.SCRIPT for path, content in source.files.items()),
+        findings=tuple(_bounded(findings)),
+        has_code=any(text.kind is FileKind.SCRIPT for text in texts),
         duration_ms=0.0,
+        capabilities=capabilities_of(source.files),
     )
 
 
-def _scan_file(path: str, content: bytes, ruleset: Ruleset) -> list[Finding]:
-    file = FileText.read(path, content)
-    return [
-        finding for rule in ruleset.pattern_rules for finding in _examined(partial(examine, file, rule), rule.id, path)
-    ]
+def _bounded(findings: list[Finding]) -> Iterator[Finding]:
+    """At most ten findings of a rule in a file: the surest, so that decoys cannot crowd out the real thing."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.rule_id, finding.file), []).append(finding)
+    for group in groups.values():
+        surest = sorted(group, key=lambda finding: (-finding.confidence, finding.line))[:MAX_FINDINGS_PER_RULE_AND_FILE]
+        yield from sorted(surest, key=lambda finding: finding.line)
 
 
-def _examined(look: Callable[[], Iterable[Finding]], rule_id: str, path: str) -> list[Finding]:
+def _read(path: str, content: bytes) -> Text:
+    kind = kind_of(path, content)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        content = text_of(content).encode()
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    return Text(path, kind, _FOLDER.fold(content), content)
+
+
+def _purpose(texts: list[Text]) -> Purpose:
+    skill_md = next((text.data for text in texts if text.path == "SKILL.md"), b"")
+    return purpose_of(skill_md, sum(len(text.data) for text in texts))
+
+
+def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> Iterator[Finding]:
+    """Search a text and all that is hidden in it; what could not be searched is a finding."""
     try:
-        return list(look())
-    except Exception as error:  # noqa: BLE001 — whatever a rule dies of must become a finding, never silence
-        return [_unexamined(rule_id, path, error)]
+        found = ruleset.matcher.search(text.data)
+    except TooManyMatches:
+        yield unexamined(text.path, "it holds more matches than are looked at")
+        return
+    count = len(ruleset.pattern_texts)
+    disguises = {number - count: found.ends(number) for number in found.candidates if number >= count}
+    for number in disguises:
+        if DISGUISES[number].in_place:
+            disguises[number] = [match.end() for match in found.matches(count + number)]
+    if len(disguises) < len(found.candidates):
+        seen.append(Seen(text, found, ruleset.numbers))
+    if not disguises:
+        return
+    if depth == MAX_DEPTH:
+        yield unexamined(text.path, f"text is hidden in it more than {MAX_DEPTH} layers deep")
+        return
+    for hidden in derived_texts(text, disguises):
+        yield from _search(hidden, ruleset, seen, depth + 1)
 
 
-def _unexamined(rule_id: str, path: str, error: Exception) -> Finding:
-    return Finding(
-        rule_id="UX-000",
-        family=UNEXAMINED,
-        severity=Severity.HIGH,
-        confidence=1.0,
-        file=path,
-        line=1,
-        excerpt="",
-        message=f"{rule_id} could not be examined here ({type(error).__name__})",
-        remediation="This is a fault of the scanner; a reviewer looks at the file.",
-    )
+def _traced(seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Finding]) -> Iterator[Finding]:
+    """What flows where, but for the lines of which a pattern has already said the worst."""
+    told = {(finding.file, finding.line) for finding in known if finding.severity in _GRAVE}
+    for each in seen:
+        yield from (f for f in trace(each, ruleset, purpose) if (f.file, f.line) not in told)
+
+
+def _examined(seen: list[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+    rules = {rule.id: rule for each in seen for number in each.found.candidates for rule in ruleset.rules_of(number)}
+    for _, rule in sorted(rules.items()):
+        yield from examine(rule, seen, purpose)

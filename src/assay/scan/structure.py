@@ -1,15 +1,22 @@
 """The structure of a source: its front matter, and the files that cannot be read as text."""
 
+import re
 from collections.abc import Iterator
 
 from assay.model.finding import Finding
 from assay.model.source import Source
 from assay.scan.excerpt import excerpt_of
-from assay.scan.files import UNREADABLE, FileKind, is_text, kind_of
+from assay.scan.files import UNREADABLE, FileKind, is_text
 from assay.scan.front_matter import Problem, read_front_matter
+from assay.scan.lookalike import lookalike_of
 from assay.scan.rule import Check
 from assay.scan.ruleset import Ruleset
+from assay.scan.text import Text
 
+_RUN_SCRIPT = re.compile(
+    rb"(?:^|[`;&|(]|\$ )[ \t]*(?:(?:bash|sh|zsh|source|\.)[ \t]+|(?=\./))((?:\./)?[\w-]{1,60}\.sh)\b", re.MULTILINE
+)
+_TOLD_OFTEN = 2
 _CHECK_OF_KIND = {
     FileKind.EXECUTABLE: Check.EXECUTABLE,
     FileKind.ARCHIVE: Check.ARCHIVE,
@@ -17,23 +24,48 @@ _CHECK_OF_KIND = {
 }
 
 
-def examine_structure(source: Source, ruleset: Ruleset) -> Iterator[Finding]:
+def examine_structure(source: Source, texts: list[Text], ruleset: Ruleset) -> Iterator[Finding]:
     """Findings for what no pattern can see."""
     for problem in _skill_problems(source):
         yield _finding(ruleset, problem, "SKILL.md")
-    for path, content in sorted(source.files.items()):
-        for problem in _file_problems(path, content):
-            yield _finding(ruleset, problem, path, excerpt_of(content[:16].hex(" ")))
+    for text in texts:
+        if text.path == "SKILL.md":
+            for problem in _missing_scripts(text, texts):
+                yield _finding(ruleset, problem, text.path)
+        content = source.files[text.path]
+        for problem in _file_problems(text.kind, content):
+            yield _finding(ruleset, problem, text.path, excerpt_of(content[:16].hex(" ")))
+
+
+def _lookalike_name(name: str) -> Iterator[Problem]:
+    """A name one slip away from that of a skill everybody knows."""
+    twin = lookalike_of(name)
+    if twin:
+        yield Problem(Check.LOOKALIKE_NAME, 1, f"The name {name} is almost that of the well-known skill {twin}")
 
 
 def _skill_problems(source: Source) -> tuple[Problem, ...]:
     if "SKILL.md" not in source.files:
         return (Problem(Check.FRONT_MATTER, 1, "There is no SKILL.md"),)
-    return read_front_matter(source.skill_md).problems
+    read = read_front_matter(source.skill_md)
+    return (*read.problems, *_lookalike_name(read.description.name or ""))
 
 
-def _file_problems(path: str, content: bytes) -> Iterator[Problem]:
-    kind = kind_of(path, content)
+def _missing_scripts(skill_md: Text, texts: list[Text]) -> Iterator[Problem]:
+    """Scripts that the agent is told to run and that are not here: nobody has looked at what would run.
+
+    Only where the skill ships no script at all and writes none; elsewhere the name may be one of the user's project.
+    """
+    if b".sh" not in skill_md.data or b"cat >" in skill_md.data or any(text.kind is FileKind.SCRIPT for text in texts):
+        return
+    told = list(_RUN_SCRIPT.finditer(skill_md.data))
+    if len(told) >= _TOLD_OFTEN:
+        name = told[0][1].decode("utf-8", errors="replace")
+        told_where = skill_md.line_at(told[0].start(1))
+        yield Problem(Check.MISSING_SCRIPT, told_where, f"The agent is told to run {name}, which does not ship")
+
+
+def _file_problems(kind: FileKind, content: bytes) -> Iterator[Problem]:
     if kind in UNREADABLE:
         yield Problem(_CHECK_OF_KIND[kind], 1, f"This {kind} file cannot be read as text ({len(content)} bytes)")
     elif not is_text(content):

@@ -1,0 +1,70 @@
+"""Fuzz the scanner: no bytes in any file make it fail, break a promise of its report, or part its two engines.
+
+    python -m fuzz.scan FOLDER [options of libFuzzer]
+
+The folder keeps the inputs that reached new code; the specimens of all rules are put into it first. Needs atheris,
+which is no dependency of the project: install it in an environment of its own.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import atheris  # type: ignore[import-untyped]
+
+with atheris.instrument_imports(include=["assay.scan"]):
+    from assay.scan import scan
+
+from tests.scan.promises import check_report
+
+from assay.model.source import Source
+from assay.scan.matcher import RegexEngine
+from assay.scan.ruleset import Ruleset, load_ruleset
+
+PATHS = ("SKILL.md", "scripts/run.sh", "scripts/run.py", "data.json", "notes.txt", "Makefile", "a.bin", "no-extension")
+NEXT_FILE = b"\x00\xff\x00"
+COMMIT = "0" * 40
+
+
+def rulesets() -> tuple[Ruleset, Ruleset]:
+    """The rules on the best engine there is, and on the one that is everywhere."""
+    best = load_ruleset()
+    plain = replace(best, engine=RegexEngine(best.patterns))
+    # Building the matcher takes seconds, which are not the first input's.
+    assert best.matcher
+    return best, plain
+
+
+def a_source(data: bytes) -> Source:
+    """The files that these bytes stand for: of each, one byte that chooses its name, then its content."""
+    parts = data.split(NEXT_FILE)
+    return Source({PATHS[part[0] % len(PATHS)] if part else PATHS[0]: part[1:] for part in parts}, COMMIT)
+
+
+def write_specimens(ruleset: Ruleset, folder: Path) -> None:
+    """Inputs to begin with, so that the fuzzer need not guess what a rule looks for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rule in ruleset.rules:
+        for name, text in (("bad", rule.bad), ("benign", rule.benign)):
+            for number in (0, 1):
+                content = text.encode(rule.specimen_encoding)
+                (folder / f"{rule.id}-{name}-{number}").write_bytes(bytes([number]) + content)
+
+
+def main(arguments: list[str]) -> None:
+    """Fuzz until stopped, or as the options say."""
+    best, plain = rulesets()
+    write_specimens(best, Path(arguments[1]))
+
+    def examine(data: bytes) -> None:
+        source = a_source(data)
+        report = scan.scan_source(source, best)
+        check_report(report, source)
+        assert report == scan.scan_source(source, plain), "the engines differ"
+
+    atheris.Setup(arguments, examine)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(sys.argv)

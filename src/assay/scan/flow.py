@@ -1,0 +1,75 @@
+"""Dataflow in scripts: from what a piece of code reads to where it sends, runs or keeps it; nothing is executed."""
+
+from assay.scan.code_blocks import join_blocks
+from assay.scan.javascript_flow import find_javascript_flows
+from assay.scan.python_flow import find_python_flows
+from assay.scan.shell_flow import find_shell_flows
+from assay.scan.taint import Flow, FlowKind, Given, Language, Reading, Taint, Value, flow_of, shorten
+
+__all__ = ["Flow", "FlowKind", "Language", "find_flows", "join_blocks"]
+
+# Longer code is said to be unread, so that nobody takes silence for an all-clear.
+SIZE_LIMIT = 200_000
+# Code in code in code: a command string in a program in a command string.
+_NESTING = 5
+
+
+def find_flows(language: Language, code: str) -> list[Flow]:
+    """Everything harmful that reaches its end in this code, by line; never raises, and says what it did not read."""
+    if len(code) > SIZE_LIMIT:
+        return [flow_of(FlowKind.UNREAD, f"{len(code)} characters of {language}", 1, 1, "longer than is examined")]
+    reading = _Reader(0, {}).read(language, code.replace("\r\n", "\n").replace("\r", "\n"), Given(), 0)
+    return sorted(_strongest(reading.flows), key=lambda flow: (flow.line, flow.kind, flow.source_line, flow.source))
+
+
+def _strongest(flows: tuple[Flow, ...]) -> set[Flow]:
+    """Without the downloads that turned out to be a remote shell once the loop around them was known."""
+    shells = {(flow.line, flow.source) for flow in flows if flow.kind is FlowKind.REMOTE_SHELL}
+    return {f for f in flows if f.kind is not FlowKind.DOWNLOAD_RUN or (f.line, f.source) not in shells}
+
+
+class _Reader:
+    """Reads code, and the code that stands in it, each text once."""
+
+    def __init__(self, depth: int, known: dict[tuple[Language, str, Given], Reading]) -> None:
+        self.depth = depth
+        self.known = known
+
+    def read(self, language: Language, code: str, given: Given, line: int) -> Reading:
+        """What is found in the code; with a line, as if all of it stood on that line."""
+        if self.depth > _NESTING:
+            return Reading((flow_of(FlowKind.UNREAD, f"{language} in code", 1, max(line, 1), "nested too deep"),))
+        key = (language, code, given)
+        if key not in self.known:
+            inner = _Reader(self.depth + 1, self.known)
+            try:
+                self.known[key] = _read(language, code, given, inner)
+            except RecursionError:  # whoever calls may stand deep already
+                self.known[key] = Reading((flow_of(FlowKind.UNREAD, f"{language}", 1, 1, "nested too deep"),))
+        return _at_line(self.known[key], line, given) if line else self.known[key]
+
+
+def _read(language: Language, code: str, given: Given, inner: _Reader) -> Reading:
+    match language:
+        case Language.PYTHON:
+            reading, whole = find_python_flows(code, inner.read, given)
+        case Language.SHELL:
+            reading, whole = find_shell_flows(code, inner.read, given)
+        case Language.JAVASCRIPT:
+            reading, whole = find_javascript_flows(code, inner.read, given)
+    if whole:
+        return reading
+    unread = flow_of(FlowKind.UNREAD, f"a part of {language}", 1, 1, "nested too deep")
+    return Reading((*reading.flows, unread), reading.output)
+
+
+def _at_line(reading: Reading, line: int, given: Given) -> Reading:
+    """The same, standing on one line; what came in from outside keeps the line it was read on."""
+    inherited = {(taint.line, shorten(taint.text)) for taint in given.taints}
+    inherited |= {(taint.line, shorten(taint.text)) for _, held in given.files for taint in held}
+    flows = []
+    for flow in reading.flows:
+        source_line = flow.source_line if (flow.source_line, flow.source) in inherited else line
+        flows.append(Flow(flow.kind, line, source_line, flow.source, flow.sink))
+    taints = frozenset(t if t in given.taints else Taint(line, t.origin, t.text) for t in reading.output.taints)
+    return Reading(tuple(flows), Value(reading.output.texts, taints))

@@ -1,0 +1,124 @@
+"""What is known while a program is read: its fields, its files, and what was found so far."""
+
+from dataclasses import dataclass, field
+
+from assay.scan.known_values import UNKNOWN, Known, any_of, command_of, given_of
+from assay.scan.sensitive import (
+    is_metadata_address,
+    is_ordinary_startup,
+    persistent_place,
+    personal_files,
+    secret_of_path,
+)
+from assay.scan.taint import (
+    HOLE,
+    NOTHING,
+    Flow,
+    FlowKind,
+    Given,
+    Language,
+    Origin,
+    ReadCode,
+    Taint,
+    Taints,
+    flow_of,
+    flows_of_running,
+    flows_of_sending,
+    merge_taints,
+)
+
+_FILES = 500
+
+
+@dataclass(slots=True)
+class ProgramState:
+    language: Language
+    read: ReadCode
+    given: Given
+    fields: dict[str, Known] = field(default_factory=dict)
+    files: dict[str, Taints] = field(default_factory=dict)
+    flows: dict[tuple[FlowKind, int], Flow] = field(default_factory=dict)
+    loops_forever: int = 0
+    # A handler that posts log records was set up, so that logging is sending.
+    logs_leave: bool = False
+    # Counts what one pass leaves for the next, so that passes end when nothing new comes.
+    changes: int = 0
+
+    @property
+    def polling(self) -> bool:
+        return self.loops_forever > 0
+
+    def report(self, flows: list[Flow]) -> None:
+        for flow in flows:
+            self.flows.setdefault((flow.kind, flow.line), flow)
+
+    def send(self, taints: Taints, line: int, sink: str, *, login: bool = False) -> None:
+        self.report(flows_of_sending(taints, line, sink, login=login))
+
+    def run(self, taints: Taints, line: int, sink: str) -> None:
+        self.report(flows_of_running(taints, line, sink, polling=self.polling))
+
+    def hide(self, source: str, line: int, sink: str) -> None:
+        self.report([flow_of(FlowKind.HIDDEN_NAME, source, line, line, sink)])
+
+    def content(self, path: Known, line: int) -> Taints:
+        """What stands in a file: what was written to it here, or the secret that it holds."""
+        found: list[Taints] = []
+        for text in path.texts:
+            found.append(self.files.get(text, NOTHING))
+            if secret := secret_of_path(text, line) or personal_files(text, line):
+                found.append(frozenset({secret}))
+        if listed := [taint for taint in path.taints if taint.origin is Origin.LISTED]:
+            found.append(frozenset({Taint(line, Origin.HOST, f"all files below {min(listed).text}")}))
+        return merge_taints(found)
+
+    def write(self, path: Known, content: Known, line: int, sink: str) -> None:
+        """Keep what a file now holds, and report a file that is obeyed later."""
+        for text in path.texts:
+            before = self.files.get(text, NOTHING)
+            held = merge_taints((before, content.taints))
+            if held != before and (text in self.files or len(self.files) < _FILES):
+                self.files[text] = held
+                self.changes += 1
+            place = persistent_place(text)
+            if place and not (place == "startup" and content.texts and all(map(is_ordinary_startup, content.texts))):
+                shown = min(content.taints).text if content.taints else content.texts[0] if content.texts else "content"
+                self.report([flow_of(FlowKind.PERSISTED, shown, line, line, f"{sink} {text}")])
+
+    def keep_field(self, key: str, value: Known) -> None:
+        """Join what is assigned to a field with what it held."""
+        before = self.fields.get(key, UNKNOWN)
+        joined = any_of((before, value))
+        if joined != before:
+            self.fields[key] = joined
+            self.changes += 1
+
+    def run_command(self, command: Known, line: int, fed: Known = UNKNOWN) -> Known:
+        """Read a command line as shell code, fed with a value; the result is what it prints."""
+        texts, taints = command_of(command)
+        if fed.taints:
+            texts = tuple(f"echo {HOLE} | {text}" for text in texts)
+            taints = merge_taints((taints, fed.taints))
+        outputs = []
+        for text in texts:
+            if not text.replace(HOLE, "").strip():
+                continue
+            reading = self.read(Language.SHELL, text, given_of(taints, text, self.files), line)
+            self.report(list(reading.flows))
+            outputs.append(Known(reading.output.texts, reading.output.taints))
+        return any_of(outputs)
+
+    def run_code(self, code: Known, line: int) -> None:
+        """Read a text that is executed as a program of the same language."""
+        for text in code.texts:
+            if text.strip():
+                reading = self.read(self.language, text, Given(code.taints), line)
+                self.report(list(reading.flows))
+
+    def taint_of_url(self, url: Known, line: int) -> Known:
+        """What an address answers with; some addresses answer with credentials."""
+        text = url.texts[0] if url.texts else "an address"
+        return self.taint(Origin.SECRET if is_metadata_address(text) else Origin.FETCHED, text, line)
+
+    def taint(self, origin: Origin, text: str, line: int) -> Known:
+        return Known((), frozenset({Taint(line, origin, text)}))

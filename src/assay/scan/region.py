@@ -1,0 +1,147 @@
+"""Regions: where in a file a place stands, and how that changes what a match there tells us.
+
+An agent reads the raw text, so a region makes us less sure of a finding and never removes it.
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import StrEnum
+
+_SHOWN = (
+    rb"never|do not|don't|must not|mustn't|should not|shouldn't|avoid|refuse|reject|beware|dangerous|unsafe"
+    rb"|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?"
+)
+_TOLD = (
+    rb"|instead of|rather than|warn|detect|detects|flag|flags|look for|search for|scan for|check for|watch for"
+    rb"|suspicious|attacks?|attackers?|red flags?|such as|phrases like|patterns like|e\.g\."
+    rb"|payloads?|indicators?|signs? of"
+)
+_CROSSES = rb"|\xe2\x9d\x8c|\xe2\x9b\x94|\xf0\x9f\x9a\xab"
+# Not in the middle of a host name or a path.
+_WARNINGS = {
+    in_code: re.compile(rb"(?<![\w./@-])(?:" + words + rb")\b(?![./@-]\w)" + _CROSSES, re.IGNORECASE)
+    for in_code, words in ((True, _SHOWN), (False, _SHOWN + _TOLD))
+}
+# Right before what is said, with at most two words in between; hidden text says "not" to nobody, so only in prose.
+_NEGATION = re.compile(
+    rb"\b(?:never|do not|don't|must not|should not|cannot|avoid|not)\b[*_ ]{1,4}"
+    rb"(?:(?!forget|hesitate|fail|neglect|stop|wait)\w{1,12} ){0,2}[*_`\"']{0,3}\Z",
+    re.IGNORECASE,
+)
+_NEGATION_REACH = 48
+_SENTENCE_END = re.compile(rb"[.!?](?=\s)|\n")
+# A warning reaches this far, and never past the end of its sentence.
+_WARNING_REACH = 100
+_FENCE = re.compile(rb"[ >\t]{0,12}(?:[-*+] |\d{1,3}[.)] )?(`{3,}|~{3,})([^\n`]{0,40})")
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+# A backtick is not among them: what stands in inline code is a command as often as a quotation.
+_QUOTES = b"\"'"
+
+
+class Region(StrEnum):
+    """What a place stands in."""
+
+    SCRIPT = "script"
+    PROSE = "prose"
+    FENCED = "fenced"
+    COMMENT = "comment"
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A fenced block of Markdown: where it begins and ends, what its first line says it is, and whether the line
+    above it warns of it.
+    """
+
+    begin: int
+    body: int
+    end: int
+    language: str
+    is_warned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The fences and comments of one Markdown text."""
+
+    text: bytes
+    fences: tuple[Fence, ...]
+    fence_begins: tuple[int, ...]
+    comments: tuple[tuple[int, int], ...]
+
+    def region_at(self, offset: int) -> Region:
+        """What this offset stands in."""
+        if self.fence_at(offset):
+            return Region.FENCED
+        place = bisect_right(self.comments, (offset, len(self.text) + 1)) - 1
+        return Region.COMMENT if place >= 0 and offset < self.comments[place][1] else Region.PROSE
+
+    def fence_at(self, offset: int) -> Fence | None:
+        """The fence that holds this offset."""
+        place = bisect_right(self.fence_begins, offset) - 1
+        return self.fences[place] if place >= 0 and offset < self.fences[place].end else None
+
+
+def regions_of(text: bytes) -> Regions:
+    """Cut a Markdown text into its regions."""
+    comments = tuple(match.span() for match in _COMMENT.finditer(text)) if b"<!--" in text else ()
+    fences = tuple(_fences(text, comments)) if b"```" in text or b"~~~" in text else ()
+    return Regions(text, fences, tuple(fence.begin for fence in fences), comments)
+
+
+def _fences(text: bytes, comments: tuple[tuple[int, int], ...]) -> list[Fence]:
+    found: list[Fence] = []
+    opened: re.Match[bytes] | None = None
+    for begin in _lines_with_marks(text):
+        mark = _FENCE.match(text, begin)
+        if mark is None:
+            continue
+        if opened is None:
+            place = bisect_right(comments, (mark.start(), len(text) + 1)) - 1
+            if place < 0 or mark.start() >= comments[place][1]:
+                opened = mark
+        elif mark[1].startswith(opened[1]) and not mark[2].strip():
+            found.append(_fence(text, opened, mark.start()))
+            opened = None
+    if opened is not None:
+        found.append(_fence(text, opened, len(text)))
+    return found
+
+
+def _lines_with_marks(text: bytes) -> list[int]:
+    """Where the lines begin that hold three backticks or tildes."""
+    begins: set[int] = set()
+    for mark in (b"```", b"~~~"):
+        place = text.find(mark)
+        while place >= 0:
+            begins.add(text.rfind(b"\n", 0, place) + 1)
+            place = text.find(mark, text.find(b"\n", place))
+    return sorted(begins)
+
+
+def _fence(text: bytes, opened: re.Match[bytes], end: int) -> Fence:
+    above = text[max(0, opened.start() - 2 * _WARNING_REACH) : opened.start()].rstrip()
+    introduction = above[above.rfind(b"\n") + 1 :]
+    language = opened[2].strip().decode("utf-8", errors="replace").lower()
+    body = text.find(b"\n", opened.end()) + 1 or end
+    return Fence(opened.start(), body, end, language, is_warned(introduction, len(introduction), in_code=True))
+
+
+def is_warned(text: bytes, offset: int, *, in_code: bool = False) -> bool:
+    """Whether a warning stands before this offset, near by and in the same sentence; in code, only a plain one."""
+    before = text[max(0, offset - _WARNING_REACH) : offset]
+    end = None
+    for match in _WARNINGS[in_code].finditer(before):
+        end = match.end()
+    return end is not None and _SENTENCE_END.search(before, end) is None
+
+
+def is_negated(text: bytes, offset: int) -> bool:
+    """Whether "never", "do not" or the like stands right before this offset."""
+    return _NEGATION.search(text[max(0, offset - _NEGATION_REACH) : offset]) is not None
+
+
+def is_quoted(text: bytes, offset: int) -> bool:
+    """Whether what begins at this offset stands right behind a quotation mark."""
+    return offset > 0 and text[offset - 1] in _QUOTES

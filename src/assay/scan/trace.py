@@ -1,0 +1,100 @@
+"""Trace: what flows where in the scripts of a text, as findings."""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from assay.model.finding import Finding
+from assay.scan.code_blocks import join_blocks
+from assay.scan.examine import EXCUSED_FACTOR, FENCED_FACTOR, WARNED_FACTOR, Seen, finding_of, weight_of_purpose
+from assay.scan.excerpt import excerpt_of
+from assay.scan.flow import Flow, FlowKind, Language, find_flows
+from assay.scan.purpose import Purpose
+from assay.scan.region import Fence, Region
+from assay.scan.rule import Check, Rule
+from assay.scan.ruleset import Pair, Ruleset
+from assay.scan.text import Text
+from assay.scan.unexamined import unexamined
+
+_LANGUAGES = {
+    **dict.fromkeys(("py", "pyw", "python", "python3"), Language.PYTHON),
+    **dict.fromkeys(("sh", "bash", "zsh", "ksh", "shell", "console", "terminal", "shell-session"), Language.SHELL),
+    **dict.fromkeys(
+        ("js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "javascript", "typescript", "node"), Language.JAVASCRIPT
+    ),
+}
+# Some readers take these for ends of lines, and the files do not.
+_ODD_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
+_SHEBANGS = ((b"python", Language.PYTHON), (b"node", Language.JAVASCRIPT), (b"sh", Language.SHELL))
+
+
+def trace(seen: Seen, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+    """What harmful flows there are in a script, or in the fenced scripts of Markdown, where something hints at one."""
+    text = seen.text
+    if text.hidden_as or not any(_is_hinted(seen, pair) for pair in ruleset.traced):
+        return
+    if not text.is_prose:
+        language = _language_of(text)
+        if language:
+            yield from _found(text, language, text.content, ruleset, purpose)
+        return
+    for language in Language:
+        fences = [
+            fence for fence in text.regions.fences if _LANGUAGES.get(fence.language.partition(" ")[0]) is language
+        ]
+        if any(_is_within(seen, pair, set(fences)) for pair in ruleset.traced):
+            # What one block sets, the next one uses.
+            yield from _found(text, language, join_blocks(_blocks(text, fences)).encode(), ruleset, purpose)
+
+
+def _is_hinted(seen: Seen, pair: Pair) -> bool:
+    return all(any(seen.matches(pattern) for pattern in patterns) for patterns in pair)
+
+
+def _is_within(seen: Seen, pair: Pair, fences: Collection[Fence]) -> bool:
+    """Whether these blocks hold a match of either list."""
+    return _is_hinted(seen, pair) and all(
+        any(
+            seen.text.regions.fence_at(match.start()) in fences
+            for pattern in patterns
+            for match in seen.matches(pattern)
+        )
+        for patterns in pair
+    )
+
+
+def _blocks(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
+    lines = text.content.split(b"\n")
+    for fence in fences:
+        first, last = text.line_at(fence.body), text.line_at(fence.end)
+        yield first, b"\n".join(lines[first - 1 : last - 1]).decode("utf-8", errors="replace")
+
+
+def _found(text: Text, language: Language, code: bytes, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+    told = code.decode("utf-8", errors="replace").replace("\r\n", "\n").translate(_ODD_LINE_ENDS)
+    for flow in find_flows(language, told):
+        if flow.kind is FlowKind.UNREAD:
+            yield unexamined(text.path, f"{flow.source}: {flow.sink}", flow.line)
+            continue
+        rule = ruleset.rule_for(Check(flow.kind))
+        confidence = _confidence(rule, flow, text) * weight_of_purpose(rule, text, purpose)
+        yield finding_of(rule, text.path, flow.line, round(confidence, 3), excerpt_of(f"{flow.source} → {flow.sink}"))
+
+
+def _confidence(rule: Rule, flow: Flow, text: Text) -> float:
+    region = Region.FENCED if text.is_prose else Region.SCRIPT
+    usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
+    excused = any(excuse.search(f"{flow.source} {flow.sink} ".encode()) for excuse in rule.excuses)
+    warned = text.is_prose and any(
+        fence.is_warned and text.line_at(fence.begin) <= flow.line <= text.line_at(fence.end)
+        for fence in text.regions.fences
+    )
+    factor = (EXCUSED_FACTOR if excused else 1) * (WARNED_FACTOR if warned else 1)
+    return rule.confidence_in.get(region, usual) * factor
+
+
+def _language_of(text: Text) -> Language | None:
+    known = _LANGUAGES.get(PurePosixPath(text.path).suffix.lower().removeprefix("."))
+    if known or not text.data.startswith(b"#!"):
+        return known
+    first = text.data[: text.data.find(b"\n")]
+    return next((language for mark, language in _SHEBANGS if mark in first), None)
