@@ -29,7 +29,6 @@ from assay.model.submission import ACTIVE, Origin, State, Submission
 from assay.pipeline import Tools, process
 from assay.queue.job import Job
 from assay.queue.worker import WorkerOptions
-from assay.scan.scan import scan_source
 from assay.settings import Settings, variable, with_secrets
 from assay.store.counts import count_by_state
 from assay.store.database import open_database
@@ -99,7 +98,7 @@ async def bare_loop(tools: Tools, shape: Shape) -> float:
 
     async def one(request: Request) -> None:
         async with gate, tools.fetcher.fetch(_pretend(request)) as fetched:
-            await asyncio.to_thread(scan_source, fetched.source, tools.ruleset)
+            await tools.scanners.scan(fetched.source)
 
     started = time.perf_counter()
     await asyncio.gather(*map(one, shape.requests))

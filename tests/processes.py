@@ -52,6 +52,23 @@ def a_process(command: str, settings: Settings, log: Path) -> Iterator[subproces
         process.wait()
 
 
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, and it is not only waiting to be buried."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def scan_processes_of(pid: int) -> set[int]:
+    """The scan processes that a worker has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {
+        int(child) for child in children if b"assay.scanners.process" in Path(f"/proc/{child}/cmdline").read_bytes()
+    }
+
+
 async def until(condition, seconds: float = 150) -> None:
     """Wait for something to become true, and fail with its name if it does not."""
     async with asyncio.timeout(seconds):

@@ -23,6 +23,7 @@ from assay.github.auth import GitHubAuth
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
 from assay.github.oauth import GitHubSignIn
+from assay.github.session import open_session
 from assay.judge.policy import Policy
 from assay.model.clock import Clock
 from assay.model.errors import Unavailable
@@ -34,6 +35,7 @@ from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
+from assay.scanners.pool import ScannerOptions, cores, open_scanners
 from assay.serve.facts import WatchLimits
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
@@ -64,7 +66,7 @@ class App:
 async def open_app(settings: Settings, *, application: str, clock: Clock | None = None) -> AsyncIterator[App]:
     """Open everything, or raise an error that says what is missing."""
     url, clock = database_url(settings), clock or Clock()
-    async with open_database(url, PoolOptions(application=application)) as store, _session() as session:
+    async with open_database(url, PoolOptions(application=application)) as store, open_session() as session:
         await check_schema(store)
         github = _github(settings, session, clock)
         yield App(
@@ -86,27 +88,28 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
     key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
     async with app.store.begin() as db:
         await register_key(db, key.id, key.public_pem)
-    ruleset, deadline_seconds = load_ruleset(), settings.stuck_seconds * 0.9
+    ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
     ledger = Ledger(
         app.store,
         worker=f"{socket.gethostname()}:{os.getpid()}",
         lease_seconds=deadline_seconds,
         engine=ENGINE,
-        ruleset=ruleset.version,
-    )
-    yield Tools(
-        store=app.store,
-        blobs=app.blobs,
-        fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
         ruleset=ruleset,
-        policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
-        key=key,
-        clock=clock,
-        budget=RetryBudget(seconds=settings.retry_seconds),
-        identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
-        ledger=ledger,
-        deadline_seconds=deadline_seconds,
     )
+    async with open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners:
+        yield Tools(
+            store=app.store,
+            blobs=app.blobs,
+            fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
+            scanners=scanners,
+            policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
+            key=key,
+            clock=clock,
+            budget=RetryBudget(seconds=settings.retry_seconds),
+            identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
+            ledger=ledger,
+            deadline_seconds=deadline_seconds,
+        )
 
 
 def pause_gate(app: App) -> Gate:
@@ -193,19 +196,3 @@ def _github(settings: Settings, session: aiohttp.ClientSession, clock: Clock) ->
     urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
     tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
     return GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
-
-
-@asynccontextmanager
-async def _session() -> AsyncIterator[aiohttp.ClientSession]:
-    timeout = aiohttp.ClientTimeout(total=120, connect=10, sock_read=30)
-    connector = aiohttp.TCPConnector(limit=64, limit_per_host=64)
-    headers = {"User-Agent": "assay-registry", "Accept": "application/vnd.github+json"}
-    async with aiohttp.ClientSession(
-        timeout=timeout,
-        connector=connector,
-        headers=headers,
-        auto_decompress=True,
-        # What GitHub sets while one person signs in must not go with the request of another.
-        cookie_jar=aiohttp.DummyCookieJar(),
-    ) as session:
-        yield session

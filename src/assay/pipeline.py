@@ -1,8 +1,7 @@
 """The table of contents: what happens to a submission, in order."""
 
 import asyncio
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import dataclass
 
 import structlog
 
@@ -15,9 +14,7 @@ from assay.fetch.source import Fetcher, Resolution
 from assay.judge.policy import Policy, judge_report
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
-from assay.model.finding import Report
 from assay.model.repository import Repository
-from assay.model.source import Source
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision
 from assay.publish.identity import record_identity
@@ -29,8 +26,7 @@ from assay.queue.job import Job
 from assay.queue.outcome import Again, Done, Outcome
 from assay.queue.retry import RetryBudget
 from assay.scan.front_matter import describe
-from assay.scan.ruleset import Ruleset
-from assay.scan.scan import scan_source
+from assay.scanners.pool import Scanners
 from assay.store.database import Database
 from assay.store.transitions import LostLease, renew
 from assay.submit.validate import listing_name
@@ -45,7 +41,7 @@ class Tools:
     store: Database
     blobs: Blobs
     fetcher: Fetcher
-    ruleset: Ruleset
+    scanners: Scanners
     policy: Policy
     key: SigningKey
     clock: Clock
@@ -75,7 +71,7 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
         source = fetched.source
         await _identify(submission, fetched.resolution, tools)
         submission, known, listed = await tools.ledger.start_scan(submission, source)
-        report = known or await _scan(source, tools)
+        report = known or await tools.scanners.scan(source)
         verdict = judge_report(report, tools.policy)
         if verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
@@ -103,12 +99,6 @@ async def _identify(submission: Submission, resolution: Resolution | None, tools
         raise Invalid(
             f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed"
         )
-
-
-async def _scan(source: Source, tools: Tools) -> Report:
-    started = perf_counter()
-    report = await asyncio.to_thread(scan_source, source, tools.ruleset)
-    return replace(report, duration_ms=(perf_counter() - started) * 1000)
 
 
 async def _guarded(submission: Submission, tools: Tools) -> Outcome:

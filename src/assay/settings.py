@@ -68,6 +68,9 @@ class Settings(BaseModel):
     worker_concurrency: int = Field(
         20, ge=2, le=100, description="Batches in flight in a worker; 10 × 20 are 200 submissions."
     )
+    scan_processes: int | None = Field(
+        None, ge=1, le=256, description="Processes in which a worker scans. None: as many as there are cores."
+    )
     enqueue_chunk: int = Field(100, ge=1, le=1000, description="Jobs of a bulk request that are one statement.")
     lease_seconds: int = Field(30, ge=2, le=3600, description="A worker silent for so long loses its jobs.")
     retry_seconds: int = Field(

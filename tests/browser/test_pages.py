@@ -111,6 +111,25 @@ async def test_pages_fit_their_window(registry: Registry, url: str, page: Page, 
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+async def test_what_a_skill_reaches_for_fits_its_window(registry: Registry, url: str, page: Page, width: int) -> None:
+    """The longest names and the longest list, folded and unfolded; none of them comes alive."""
+    hosts = " ".join(f"https://{'long-' * 20}{number}.acme.io/" for number in range(50))
+    tools = "allowed-tools: Read, <img/src=x/onerror=document.title='owned'>"
+    text = f"---\nname: wide\ndescription: Reaches far.\n{tools}\n---\n{hosts} ~/{'folder/' * 25}file\n"
+    registry.github.add_repository("acme/tools", files={"SKILL.md": text})
+    await registry.submit("acme/tools", "wide")
+    await registry.work()
+    await page.set_viewport_size({"width": width, "height": 800})
+    await page.goto(f"{url}/skills/acme/tools/wide")
+    section = page.locator("section", has=page.get_by_role("heading", name="What it reaches for"))
+    await section.get_by_text("38 more").click()
+    assert await section.locator("details li").first.is_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    assert "owned" not in await page.title()
+    assert await page.locator("main img").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
 async def test_the_queue_is_filtered_by_a_plain_form(
     registry: Registry, database_url: str, url: str, page: Page, width: int
 ) -> None:

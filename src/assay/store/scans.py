@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.capability import Capabilities
 from assay.model.finding import Finding, Report, Severity
 from assay.model.scan import Scan
 from assay.model.source import Manifest
@@ -31,6 +33,8 @@ KEY = "scan.tier = :tier AND scan.engine = :engine AND scan.ruleset = :ruleset"
 FIND = text(
     f"""
     SELECT scan.content_digest, scan.has_code, scan.duration_ms,
+        -- Once for each scan, not again with every finding of it.
+        CASE row_number() OVER (PARTITION BY scan.id ORDER BY finding.id) WHEN 1 THEN scan.capabilities END,
         {", ".join(f"finding.{column.name}" for column in FINDING_COLUMNS)}
     FROM scan LEFT JOIN finding ON finding.scan_id = scan.id
     WHERE scan.content_digest = ANY(CAST(:digests AS text[])) AND {KEY} AND scan.outcome <> 'ERROR'
@@ -43,7 +47,7 @@ SAVE = text(
     WITH given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
             digest text, files jsonb, file_count int, size_bytes bigint, has_code boolean, outcome text,
-            decision text, path text, score int, duration_ms float, findings jsonb
+            decision text, path text, score int, duration_ms float, capabilities jsonb, findings jsonb
         )
     ), kept_content AS (
         INSERT INTO content (digest, files, file_count, size_bytes)
@@ -51,8 +55,9 @@ SAVE = text(
         ON CONFLICT DO NOTHING
     ), kept AS (
         INSERT INTO scan
-            (content_digest, tier, engine, ruleset, has_code, outcome, decision, path, score, duration_ms)
-        SELECT digest, :tier, :engine, :ruleset, has_code, outcome, decision, path, score, duration_ms FROM given
+            (content_digest, tier, engine, ruleset, has_code, outcome, decision, path, score, duration_ms, capabilities)
+        SELECT digest, :tier, :engine, :ruleset, has_code, outcome, decision, path, score, duration_ms, capabilities
+        FROM given
         ON CONFLICT DO NOTHING
         RETURNING id, content_digest
     ), found AS (
@@ -95,10 +100,13 @@ async def find_reports(
     """What this engine with these rules has said about these bytes before, where it has."""
     key = {"digests": list(digests), "tier": tier, "engine": engine, "ruleset": ruleset}
     reports: dict[str, Report] = {}
-    for digest, has_code, duration_ms, *columns in await db.execute(FIND, key):
-        known = reports.get(digest) or Report(engine, ruleset, digest, (), has_code, duration_ms)
-        seen = (_finding(*columns),) if columns[0] is not None else ()
-        reports[digest] = replace(known, findings=known.findings + seen)
+    for digest, has_code, duration_ms, capabilities, *columns in await db.execute(FIND, key):
+        if digest not in reports:
+            reached = msgspec.convert(capabilities, Capabilities)
+            reports[digest] = Report(engine, ruleset, digest, (), has_code, duration_ms, reached)
+        if columns[0] is not None:
+            known = reports[digest]
+            reports[digest] = replace(known, findings=(*known.findings, _finding(*columns)))
     return reports
 
 
@@ -122,7 +130,15 @@ async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
             decision=Decision(row.decision) if row.decision else None,
             score=row.score,
             path=row.path,
-            report=Report(row.engine, row.ruleset, digest, tuple(found[row.id]), row.has_code, row.duration_ms),
+            report=Report(
+                row.engine,
+                row.ruleset,
+                digest,
+                tuple(found[row.id]),
+                row.has_code,
+                row.duration_ms,
+                msgspec.convert(row.capabilities, Capabilities),
+            ),
             created_at=row.created_at,
         )
         for row in scans
@@ -146,5 +162,6 @@ def _saved(examined: Examined) -> dict[str, object]:
         "path": verdict.path,
         "score": verdict.score,
         "duration_ms": report.duration_ms,
+        "capabilities": report.capabilities,
         "findings": report.findings,
     }

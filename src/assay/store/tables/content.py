@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -47,6 +48,7 @@ scan = Table(
     Column("score", SmallInteger),
     Column("duration_ms", Float, nullable=False),
     now("created_at"),
+    Column("capabilities", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     UniqueConstraint("content_digest", "tier", "engine", "ruleset", name="scan_subject_key"),
     one_of("outcome", Outcome),
     one_of("decision", Decision),

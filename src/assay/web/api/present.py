@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from assay.model.capability import Capabilities
 from assay.model.repository import Host, RepositoryName
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
@@ -13,6 +14,7 @@ from assay.serve.queue import QueuePage
 from assay.serve.stats import Stats
 from assay.serve.submission import SubmissionDetail
 from assay.web.api.views import (
+    CapabilitiesView,
     EventView,
     FileView,
     FindingView,
@@ -97,7 +99,18 @@ def present_scan(scan: Scan) -> ScanView:
         path=scan.path,
         duration_ms=scan.report.duration_ms,
         created_at=scan.created_at,
+        capabilities=_present_capabilities(scan.report.capabilities),
         findings=[FindingView(**asdict(finding)) for finding in scan.report.findings],
+    )
+
+
+def _present_capabilities(capabilities: Capabilities) -> CapabilitiesView:
+    return CapabilitiesView(
+        hosts=list(capabilities.hosts),
+        programs=list(capabilities.programs),
+        environment=list(capabilities.environment),
+        outside_files=list(capabilities.outside_files),
+        tools=list(capabilities.tools),
     )
 
 

@@ -96,6 +96,20 @@ class FindingView(View, frozen=True):
     remediation: str
 
 
+class CapabilitiesView(View, frozen=True):
+    """What the skill reaches for, as far as its files say; sorted, and at most 200 of each kind.
+
+    Hosts that it names, programs that it runs, environment variables that it reads, files outside its own folder, and
+    tools that it asks its agent for.
+    """
+
+    hosts: list[str]
+    programs: list[str]
+    environment: list[str]
+    outside_files: list[str]
+    tools: list[str]
+
+
 class ScanView(View, frozen=True):
     """One scan of the content. `outcome` ERROR is a scanner that failed, not a verdict."""
 
@@ -107,6 +121,7 @@ class ScanView(View, frozen=True):
     path: str | None
     duration_ms: float
     created_at: datetime
+    capabilities: CapabilitiesView
     findings: list[FindingView]
 
 

@@ -8,6 +8,7 @@ from litestar import get
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
 
+from assay.model.capability import Capabilities
 from assay.model.errors import Invalid, NotFound, Unavailable
 from assay.scan.front_matter import read_front_matter
 from assay.serve.catalogue import SkillDetail, read_catalogue, read_skill
@@ -50,6 +51,7 @@ async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: 
         "detail": detail,
         "skill": detail.skill,
         "scan": detail.scans[0] if detail.scans else None,
+        "capabilities": _capabilities(detail),
         "repo_url": repository_url(detail.skill.repository, assay.settings.github_web_url),
         "instructions": await _instructions(assay, detail),
     }
@@ -62,6 +64,11 @@ async def _hits(assay: Assay, q: str, offset: int) -> Template:
     onward = offset + PAGE
     more = {"q": q, "offset": onward} if found.has_more and onward <= DEEPEST else None
     return Template("skills.html", context={"q": q, "skills": found.skills, "total": None, "more": more})
+
+
+def _capabilities(detail: SkillDetail) -> Capabilities:
+    """What the last static scan saw the skill reach for; others look for other things."""
+    return next((scan.report.capabilities for scan in detail.scans if scan.tier == 1), Capabilities())
 
 
 async def _instructions(assay: Assay, detail: SkillDetail) -> str | None:

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
+from assay.model.capability import Capabilities
 from assay.model.finding import Finding, Severity
 from assay.model.submission import MEANING, Category, State, category_of
 from assay.queue.position import Position
 
+# So many names of a kind are shown at once.
+AT_A_GLANCE = 12
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 
 # Controls, and characters that take no space or turn the direction of reading; emoji may keep their joiners.
@@ -15,6 +19,14 @@ HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
 )
+
+
+class Reach(NamedTuple):
+    """Names of one kind: the first, and the rest."""
+
+    kind: str
+    names: tuple[str, ...]
+    more: tuple[str, ...]
 
 
 def visible(text: str) -> str:
@@ -78,6 +90,18 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (gravest.index(finding.severity), -finding.confidence))
 
 
+def reach(capabilities: Capabilities) -> list[Reach]:
+    """What a skill reaches for, kind by kind; a kind of which it has nothing is left out."""
+    kinds = {
+        "Hosts it names": capabilities.hosts,
+        "Programs it runs": capabilities.programs,
+        "Variables it reads": capabilities.environment,
+        "Files outside its folder": capabilities.outside_files,
+        "Tools it asks for": capabilities.tools,
+    }
+    return [Reach(kind, names[:AT_A_GLANCE], names[AT_A_GLANCE:]) for kind, names in kinds.items() if names]
+
+
 def grade(score: int) -> str:
     """The colour of a score."""
     return "good" if score >= 80 else "fair" if score >= 50 else "poor"
@@ -95,4 +119,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "at_least": at_least,
     "worst_first": worst_first,
     "grade": grade,
+    "reach": reach,
 }

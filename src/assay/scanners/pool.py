@@ -1,0 +1,127 @@
+"""The pool: as many scan processes as are needed and allowed, and none of them missed when it dies."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from assay.model.errors import Unavailable
+from assay.model.finding import Report
+from assay.model.source import Source
+from assay.scan.scan import ENGINE
+from assay.scanners.frame import Ready
+from assay.scanners.saved_engine import user_cache_folder
+from assay.scanners.scanner import Died, OutOfTime, Scanner, start_scanner
+from assay.scanners.unexamined import unexamined
+
+log = structlog.get_logger()
+# Time of a processor that one skill may take; the slowest honest one takes a few seconds.
+CPU_SECONDS = 30.0
+# A process that says nothing for so long is not slow, for the kernel would have ended it: it stands still.
+PATIENCE_SECONDS = 4 * CPU_SECONDS
+TRIES = 2
+
+
+@dataclass(frozen=True)
+class ScannerOptions:
+    """How many processes there may be, and what each of them is."""
+
+    processes: int
+    cache: Path = field(default_factory=user_cache_folder)
+    cpu_seconds: float = CPU_SECONDS
+    patience_seconds: float = PATIENCE_SECONDS
+    # -P: the current folder is no place to import from.
+    command: Sequence[str] = (sys.executable, "-P", "-m", "assay.scanners.process")
+
+
+class Scanners:
+    """Scans in other processes, first come, first served. The first process is started when the first skill comes."""
+
+    def __init__(self, options: ScannerOptions, ruleset: str) -> None:
+        self._options = options
+        self._expected = Ready(ENGINE, ruleset)
+        self._turn = asyncio.Semaphore(options.processes)
+        self._idle: list[Scanner] = []
+        self._scanners: set[Scanner] = set()
+
+    @property
+    def pids(self) -> set[int]:
+        """The processes that are there at the moment."""
+        return {scanner.pid for scanner in self._scanners if scanner.is_alive}
+
+    async def scan(self, source: Source) -> Report:
+        """What there is to say about a source. Raises `Unavailable` if processes die over it."""
+        async with self._turn:
+            # One that idled may have been gone before; that is no fault of this skill, and what it gets next is new.
+            idled = bool(self._idle)
+            for attempt in range(TRIES + idled):
+                try:
+                    return await self._scan(source, anew=attempt > 0)
+                except OutOfTime:
+                    log.warning("A skill takes too long to scan", digest=source.digest)
+                    return unexamined(
+                        self._expected, source.digest, f"it takes more than {self._options.cpu_seconds:g} s"
+                    )
+                except Died as death:
+                    log.warning("A scan process is gone", digest=source.digest, problem=str(death))
+        lost = f"{TRIES} processes in a row ended while they looked at it."
+        raise Unavailable(lost, code="scan_process_lost")
+
+    async def stop(self) -> None:
+        """End all processes."""
+        await asyncio.gather(*(scanner.stop() for scanner in self._scanners))
+
+    async def _scan(self, source: Source, *, anew: bool) -> Report:
+        scanner = await self._start() if anew else await self._take()
+        try:
+            report = await scanner.look(source)
+        except BaseException:
+            # Also if nobody waits any more: its answer would be taken for that to the next question.
+            await self._drop(scanner)
+            raise
+        self._idle.append(scanner)
+        return report
+
+    async def _take(self) -> Scanner:
+        """The process that was last at work, so that no more are kept busy than are needed, or else a new one."""
+        while self._idle:
+            scanner = self._idle.pop()
+            if scanner.is_alive:
+                return scanner
+            await self._drop(scanner)
+        return await self._start()
+
+    async def _start(self) -> Scanner:
+        command = (*self._options.command, str(self._options.cpu_seconds), str(self._options.cache))
+        scanner = await start_scanner(command, self._options.patience_seconds)
+        self._scanners.add(scanner)
+        try:
+            await scanner.introduce(self._expected)
+        except BaseException:
+            await self._drop(scanner)
+            raise
+        return scanner
+
+    async def _drop(self, scanner: Scanner) -> None:
+        self._scanners.discard(scanner)
+        await scanner.stop()
+
+
+@asynccontextmanager
+async def open_scanners(options: ScannerOptions, ruleset: str) -> AsyncIterator[Scanners]:
+    """A pool that leaves no process behind."""
+    scanners = Scanners(options, ruleset)
+    try:
+        yield scanners
+    finally:
+        await scanners.stop()
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,47 @@
+"""A saved engine: what Hyperscan made of a ruleset, kept in a folder, so that only the first process waits for it."""
+
+import hashlib
+import tempfile
+from contextlib import suppress
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from assay.scan.ruleset import Ruleset
+
+
+def user_cache_folder() -> Path:
+    """Where a user's programs keep what they can make again."""
+    return Path.home() / ".cache" / "assay"
+
+
+def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> Ruleset:
+    """The same rules on the engine that is kept in the folder. If there is none, it is made and kept, which takes
+    seconds; without `wait`, the ruleset is returned as it is.
+    """
+    if find_spec("hyperscan") is None:
+        return ruleset
+    from hyperscan import HyperscanError  # noqa: PLC0415 - there may be none
+
+    from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
+
+    spelled = b"\0".join((version("hyperscan").encode(), *(pattern.loose for pattern in ruleset.patterns)))
+    kept = folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
+    # A file that is damaged, or was made on another kind of machine, is none.
+    with suppress(OSError, HyperscanError):
+        return ruleset.on(HyperscanEngine.load(kept.read_bytes()))
+    if not wait:
+        return ruleset
+    engine = HyperscanEngine.compile(ruleset.patterns)
+    # Whoever cannot keep it makes it again the next time.
+    with suppress(OSError):
+        _keep(kept, engine.save())
+    return ruleset.on(engine)
+
+
+def _keep(file: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
+        draft.write(content)
+    Path(draft.name).replace(file)

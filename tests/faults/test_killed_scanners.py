@@ -1,0 +1,145 @@
+"""Scan processes are slow, die or are left behind; no submission is lost, and none is decided by accident."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assay.model.submission import State
+from assay.scan.ruleset import load_ruleset
+from assay.scanners.pool import ScannerOptions, open_scanners
+from assay.store.counts import count_by_state
+from assay.submit.bulk import accept_batch
+from tests.conftest import Registry
+from tests.processes import a_worker, check_invariants, finished, is_running, scan_processes_of, until
+from tests.scanners.test_pool import ODD
+from tests.skills import a_repository, a_skill
+from tests.submit.test_bulk import a_request
+
+IN_FLIGHT = 200
+
+
+@pytest.fixture
+async def odd_registry(registry: Registry) -> AsyncIterator[Registry]:
+    """A registry with one scan process, which does what skills say, but not for long."""
+    options = ScannerOptions(1, command=ODD, cpu_seconds=1)
+    async with open_scanners(options, load_ruleset().version) as scanners:
+        registry.tools = replace(registry.tools, scanners=scanners)
+        yield registry
+
+
+async def submit_many(registry: Registry, number: int) -> int:
+    """So many skills of one repository, no two of them equal."""
+    names = [f"skill-{each}" for each in range(number)]
+    registry.github.add_repository("acme/tools", files=a_repository(*names))
+    async with registry.app.store.begin() as db:
+        await accept_batch(db, [a_request(name, "acme/tools", f"skills/{name}/SKILL.md") for name in names])
+    return number
+
+
+async def submit_odd(registry: Registry, *words: str) -> str:
+    """A skill that makes its scan process do something."""
+    registry.github.add_repository("mallory/odd", files={"SKILL.md": a_skill("odd", body="\n".join(words))})
+    return (await registry.submit("mallory/odd", "odd"))["id"]
+
+
+async def count(registry: Registry, state: State) -> int:
+    """How many submissions are in a state."""
+    async with registry.app.store.begin() as db:
+        return (await count_by_state(db))[state]
+
+
+async def test_kill_9_of_scan_processes_loses_nothing(registry: Registry, tmp_path: Path) -> None:
+    """Killed again and again while they scan, they are replaced; every skill is published, once."""
+    store, killed = registry.app.store, set()
+    with a_worker(registry.app.settings, tmp_path / "worker.log") as worker:
+        total = await submit_many(registry, 150)
+
+        async def kill_and_see() -> bool:
+            for pid in scan_processes_of(worker.pid) if len(killed) < 6 else ():
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+            return await finished(store, total)
+
+        await until(kill_and_see)
+    assert len(killed) >= 6
+    await check_invariants(store)
+    assert total == await count(registry, State.PUBLISHED)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+async def test_no_scan_process_outlives_its_worker(registry: Registry, tmp_path: Path, number: signal.Signals) -> None:
+    """Asked or killed, a worker leaves nothing behind; asked, it leaves in peace."""
+    with a_worker(registry.app.settings, tmp_path / "worker.log") as worker:
+        total = await submit_many(registry, 5)
+        await until(lambda: finished(registry.app.store, total))
+        processes = scan_processes_of(worker.pid)
+        assert processes
+        # What a terminal sends to the group of its foreground process does not reach them.
+        assert all(os.getsid(pid) == pid for pid in processes)
+        worker.send_signal(number)
+        code = await asyncio.to_thread(worker.wait, 60)
+
+        async def all_gone() -> bool:
+            return not any(is_running(pid) for pid in processes)
+
+        await until(all_gone, 30)
+    assert code == (-number if number is signal.SIGKILL else 0)
+
+
+async def test_fetching_goes_on_while_a_scan_takes_its_time(registry: Registry, tmp_path: Path) -> None:
+    """With every scan process busy, 200 others are fetched and the web answers."""
+    options = ScannerOptions(1, command=ODD)
+    async with open_scanners(options, load_ruleset().version) as scanners:
+        registry.tools = replace(registry.tools, scanners=scanners)
+        await submit_odd(registry, f"wait for: {tmp_path / 'go'}")
+        working = asyncio.create_task(registry.work())
+
+        async def is_scanning() -> bool:
+            return await count(registry, State.TIER1_SCANNING) == 1
+
+        async def all_are_fetched() -> bool:
+            return await count(registry, State.TIER1_SCANNING) == IN_FLIGHT
+
+        await until(is_scanning)
+        await submit_many(registry, IN_FLIGHT - 1)
+        await until(all_are_fetched)
+        assert 200 == (await registry.client.get("/api/v1/queue/health")).status_code
+        (tmp_path / "go").touch()
+        await working
+    assert IN_FLIGHT == await count(registry, State.PUBLISHED)
+
+
+async def test_a_skill_that_takes_too_long_is_left_to_a_person(odd_registry: Registry) -> None:
+    """Its author is told why, and the worker goes on with others."""
+    accepted = await submit_odd(odd_registry, "burn")
+    await submit_many(odd_registry, 3)
+    await odd_registry.work()
+    detail = await odd_registry.read(accepted)
+    assert ("NEEDS_REVIEW", "could_not_be_examined") == (detail["state"], detail["reason"]["code"])
+    assert "more than 1 s" in detail["reason"]["message"]
+    assert 3 == await count(odd_registry, State.PUBLISHED)
+
+
+async def test_a_skill_over_which_every_process_dies_is_no_verdict(odd_registry: Registry) -> None:
+    """It is tried again like after any outage, and rests in FAILED in the end, where people see it."""
+    accepted = await submit_odd(odd_registry, "die")
+    await odd_registry.work()
+    detail = await odd_registry.read(accepted)
+    assert ("FAILED", "scan_process_lost") == (detail["state"], detail["reason"]["code"])
+    assert [] == detail["scanResults"]
+
+
+async def test_equal_bytes_are_looked_at_once(odd_registry: Registry, tmp_path: Path) -> None:
+    """Invariant 6: under another name, in another repository, the report is the one that is kept."""
+    files = {"SKILL.md": a_skill("odd", body=f"note: {tmp_path / 'looked'}")}
+    for repository, name in (("acme/tools", "first"), ("umbrella/kit", "second")):
+        odd_registry.github.add_repository(repository, files=files)
+        await odd_registry.submit(repository, name)
+        await odd_registry.work()
+    assert 2 == await count(odd_registry, State.PUBLISHED)
+    assert 1 == len((tmp_path / "looked").read_text().splitlines())
