@@ -2,14 +2,19 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from docs.commands import all_commands
 
+from assay import cli
 from assay.cli.lazy import load
 from assay.cli.main import Commands
 
 SERVER = ("litestar", "sqlalchemy", "asyncpg", "pgqueuer", "uvicorn", "assay.app", "assay.web", "assay.store")
+# A scan of a folder needs none of it; a URL does.
+NETWORK = ("aiohttp", "uvloop", "obstore", "cryptography", "assay.settings", "assay.github")
+EXAMPLE = Path(cli.__file__).parent / "examples" / "csv-profiler"
 
 
 @pytest.mark.parametrize(
@@ -19,10 +24,13 @@ SERVER = ("litestar", "sqlalchemy", "asyncpg", "pgqueuer", "uvicorn", "assay.app
         (["--version"], ("aiohttp",)),
         (["submit", "--help"], ()),
         (["queue", "--help"], ()),
+        (["scan", "--help"], NETWORK),
+        (["scan", str(EXAMPLE)], NETWORK),
+        (["rules", "show", "EX-001"], NETWORK),
     ],
 )
 def test_help_loads_no_server(arguments: list[str], also: tuple[str, ...]) -> None:
-    """Nobody waits two seconds to read how a command is called."""
+    """Nobody waits two seconds to read how a command is called, or to scan a folder."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "assay", *arguments], capture_output=True, text=True
     )

@@ -23,6 +23,7 @@ class LocalSkill:
 
     folder: Path
     files: tuple[str, ...]
+    size_bytes: int
 
     @property
     def name(self) -> str:
@@ -58,11 +59,11 @@ def find_skills(folder: Path, limits: Limits, *, nested: bool) -> Found:
     if not homes:
         raise Invalid(f"{str(folder)!r} holds no {SKILL}, and no folder below it does.", code="no_skill")
     wanted = [""] if "" in homes and not nested else sorted(homes)
-    files, odd = _by_home(tree.files, homes), _by_home(tree.odd, homes)
+    files, odd = by_home(tree.files, homes), by_home(tree.odd, homes)
     for home in wanted:
         if odd[home]:
             raise Invalid(f"{str(root / odd[home][0])!r} is a link or a device: only files can be sent.")
-    skills = tuple(_skill(root / home, home, files[home], limits) for home in wanted)
+    skills = tuple(checked_skill(root / home, home, files[home], limits) for home in wanted)
     inside = sorted(homes - set(wanted))
     return Found(skills, (*tree.hidden, *odd[None], *(f"{home}, a skill of its own" for home in inside)))
 
@@ -75,8 +76,7 @@ def pack(skill: LocalSkill, limits: Limits) -> bytes:
         tarfile.open(fileobj=zipped, mode="w") as archive,
     ):
         for path in skill.files:
-            content = _content(skill.folder / path)
-            _check_size(skill.folder / path, len(content), limits)
+            content = content_of(skill.folder / path, limits)
             entry = tarfile.TarInfo(f"{skill.name}/{path}")
             entry.size = len(content)
             entry.mode = EXECUTABLE if os.access(skill.folder / path, os.X_OK) else PLAIN
@@ -89,7 +89,7 @@ def _walk(root: Path, limits: Limits) -> _Tree:
     tree, folders = _Tree(), [""]
     while folders:
         folder = folders.pop()
-        for entry in _entries(root / folder):
+        for entry in entries_of(root / folder):
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name.startswith("."):
                 tree.hidden.append(path)
@@ -104,7 +104,8 @@ def _walk(root: Path, limits: Limits) -> _Tree:
     return tree
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder; Invalid if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -112,7 +113,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         raise _unreadable(folder, problem) from None
 
 
-def _by_home(paths: Iterable[str], homes: set[str]) -> defaultdict[str | None, list[str]]:
+def by_home(paths: Iterable[str], homes: set[str]) -> defaultdict[str | None, list[str]]:
     """Paths by the innermost skill that they are part of; None has those that are part of none."""
     grouped: defaultdict[str | None, list[str]] = defaultdict(list)
     for path in paths:
@@ -123,20 +124,22 @@ def _by_home(paths: Iterable[str], homes: set[str]) -> defaultdict[str | None, l
     return grouped
 
 
-def _skill(folder: Path, home: str, paths: list[str], limits: Limits) -> LocalSkill:
+def checked_skill(folder: Path, home: str, paths: list[str], limits: Limits) -> LocalSkill:
+    """The skill of these paths, which begin with its home; Invalid names the limit that it breaks."""
     start = len(home) + 1 if home else 0
-    skill = LocalSkill(folder, tuple(path[start:] for path in paths))
-    if len(skill.files) > limits.skill_files:
-        raise Invalid(f"{str(folder)!r} holds {len(skill.files):,} files; a skill may have {limits.skill_files:,}.")
-    for path in skill.files:
-        if problem := problem_with(f"{skill.name}/{path}", limits):
+    name, files = folder.name or "skill", tuple(path[start:] for path in paths)
+    if len(files) > limits.skill_files:
+        raise Invalid(f"{str(folder)!r} holds {len(files):,} files; a skill may have {limits.skill_files:,}.")
+    for path in files:
+        if problem := problem_with(f"{name}/{path}", limits):
             raise Invalid(f"The path of {str(folder / path)!r} {problem}.")
-    sizes = {path: _size(folder / path) for path in skill.files}
+    sizes = {path: _size(folder / path) for path in files}
     for path, size in sizes.items():
         _check_size(folder / path, size, limits)
-    if sum(sizes.values()) > limits.skill_bytes:
-        raise Invalid(f"{str(folder)!r} has {sum(sizes.values()):,} bytes; a skill may have {limits.skill_bytes:,}.")
-    return skill
+    size_bytes = sum(sizes.values())
+    if size_bytes > limits.skill_bytes:
+        raise Invalid(f"{str(folder)!r} has {size_bytes:,} bytes; a skill may have {limits.skill_bytes:,}.")
+    return LocalSkill(folder, files, size_bytes)
 
 
 def _check_size(path: Path, size: int, limits: Limits) -> None:
@@ -151,11 +154,14 @@ def _size(path: Path) -> int:
         raise _unreadable(path, problem) from None
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path, limits: Limits) -> bytes:
+    """The bytes of a file, which may have grown since it was found; Invalid if it cannot be read."""
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as problem:
         raise _unreadable(path, problem) from None
+    _check_size(path, len(content), limits)
+    return content
 
 
 def _unreadable(path: Path, problem: OSError) -> Invalid:

@@ -37,8 +37,7 @@ class LazyGroup(TyperGroup):
 
 def load(place: str) -> TyperCommand | TyperGroup:
     """The real command, with its options."""
-    module, _, name = place.partition(":")
-    found = getattr(import_module(module), name)
+    found = found_at(place)
     if isinstance(found, typer.Typer):
         return get_group(found)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -46,3 +45,9 @@ def load(place: str) -> TyperCommand | TyperGroup:
     command = get_command(alone)
     assert isinstance(command, TyperCommand)
     return command
+
+
+def found_at(place: str) -> Any:
+    """What is called so, with its module imported: also for parts of a command that only some calls of it need."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

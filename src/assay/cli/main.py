@@ -18,6 +18,8 @@ class Commands(LazyGroup):
 
     lazy_commands: ClassVar = {
         "up": Lazy("assay.cli.up:up", "Start everything on this machine and keep it running until Ctrl-C."),
+        "scan": Lazy("assay.cli.scan.command:scan", "Scan skills on this machine, as the registry would, without one."),
+        "rules": Lazy("assay.cli.rules.app:app", "The rules of the scanner: list, show, test."),
         "submit": Lazy("assay.cli.submit:submit", "Submit skills of repositories, or of folders of this machine."),
         "queue": Lazy("assay.cli.queue.app:app", "Watch the queue; with the key of the registry, steer it."),
         "demo": Lazy("assay.cli.demo:demo", "Upload six example skills and show how each is judged."),

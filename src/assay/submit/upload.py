@@ -15,6 +15,7 @@ from assay.model.source import Source
 
 # Bzip2 and LZMA inflate without a limit in zipfile, and no tool that packs a folder uses them.
 COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
 DIRECTORY_ENTRY = b"PK\x01\x02"
 BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError)
 
@@ -29,8 +30,7 @@ class Upload:
 
 def read_upload(content: bytes, limits: Limits) -> Upload:
     """Read a zip or tar.gz that holds exactly one skill; Invalid says what is wrong with it."""
-    archive = _unpack(content, replace(limits, archive_bytes=min(limits.archive_bytes, limits.skill_bytes)))
-    _drop_litter(archive)
+    archive = unpack_upload(content, replace(limits, archive_bytes=min(limits.archive_bytes, limits.skill_bytes)))
     if archive.left_out:
         path, why = min(archive.left_out.items())
         raise Invalid(f"{path!r} cannot be taken: {why}.", code="unsafe_file")
@@ -46,12 +46,16 @@ def read_upload(content: bytes, limits: Limits) -> Upload:
     return Upload(Source(source.files, commit=source.digest), folder_of(outermost).rpartition("/")[2])
 
 
-def _unpack(content: bytes, limits: Limits) -> Archive:
-    if content[:4] == b"PK\x03\x04":
-        return _unpack_zip(content, limits)
-    if content[:2] == b"\x1f\x8b":
-        return unpack_tar(io.BytesIO(content), limits, strip_root=False)
-    raise Invalid("Send a zip or tar.gz archive of one skill folder.", code="bad_archive")
+def unpack_upload(content: bytes, limits: Limits) -> Archive:
+    """The files of a zip or tar.gz that people made; Invalid says what is wrong with it."""
+    if content.startswith(ZIP_MAGIC):
+        archive = _unpack_zip(content, limits)
+    elif content.startswith(GZIP_MAGIC):
+        archive = unpack_tar(io.BytesIO(content), limits, strip_root=False)
+    else:
+        raise Invalid("Send a zip or tar.gz archive of one skill folder.", code="bad_archive")
+    _drop_litter(archive)
+    return archive
 
 
 def _drop_litter(archive: Archive) -> None:

@@ -1,0 +1,23 @@
+"""The connections to GitHub of one process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+
+@asynccontextmanager
+async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
+    """A pool of connections with patience for all that GitHub serves."""
+    timeout = aiohttp.ClientTimeout(total=120, connect=10, sock_read=30)
+    connector = aiohttp.TCPConnector(limit=64, limit_per_host=64)
+    headers = {"User-Agent": "assay-registry", "Accept": "application/vnd.github+json"}
+    async with aiohttp.ClientSession(
+        timeout=timeout,
+        connector=connector,
+        headers=headers,
+        auto_decompress=True,
+        # What GitHub sets while one person signs in must not go with the request of another.
+        cookie_jar=aiohttp.DummyCookieJar(),
+    ) as session:
+        yield session
