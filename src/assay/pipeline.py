@@ -32,6 +32,8 @@ from assay.store.transitions import LostLease, renew
 from assay.submit.validate import listing_name
 
 log = structlog.get_logger()
+# So long a job that another worker took over is left alone; by then that one has ended it, or is gone.
+TAKEN_OVER_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ async def _guarded(submission: Submission, tools: Tools) -> Outcome:
         return Done()
     except LostLease as lost:
         log.info("Left it to the worker that took over", reason=lost.message)
-        return Done()
+        # Both have the same job. To end it here would take it from the other, who may yet die.
+        return Again(TAKEN_OVER_SECONDS)
     except (NotFound, Invalid) as problem:
         log.info(f"Refused {submission.repository.name} {submission.skill_name}: {problem.message}")
         return await _settle(submission, problem, tools)
@@ -146,7 +149,7 @@ async def _settle(submission: Submission, problem: NotFound | Invalid | Unavaila
                     await refuse_submission(db, held, reason, trigger="refused")
                     return Done()
     except LostLease:
-        return Done()
+        return Again(TAKEN_OVER_SECONDS)
     except Unavailable:
         # The database itself is away; the queue keeps the job until it is back.
         return Again(tools.budget.seconds)
