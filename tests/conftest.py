@@ -14,6 +14,8 @@ import asyncpg
 import httpx
 import pytest
 import structlog
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from assay.app import App, open_app, open_tools, pause_gate, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
@@ -27,6 +29,10 @@ from assay.store.database import open_database
 from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from assay.web.app import create_app
+
+# How long it takes to think of an example says something about the machine and nothing about the code.
+hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("patient")
 
 # Plain lines: the pretty tracebacks of structlog show every local variable, which takes seconds.
 structlog.configure(
