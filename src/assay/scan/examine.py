@@ -35,6 +35,10 @@ class Seen:
     found: Found
     numbers: Mapping[str, int]
 
+    def may_match(self, pattern: str) -> bool:
+        """Whether a pattern may have a match in the text."""
+        return self.found.may_match(self.numbers[pattern])
+
     def matches(self, pattern: str) -> list[re.Match[bytes]]:
         """All matches of a pattern in the text."""
         return self.found.matches(self.numbers[pattern])
@@ -94,6 +98,8 @@ def _applies(rule: Rule, text: Text) -> bool:
 
 
 def _matches(rule: Rule, seen: Seen) -> Iterable[re.Match[bytes]]:
+    if rule.together_with and not any(map(seen.may_match, rule.together_with)):
+        return ()
     found = [match for pattern in rule.patterns for match in seen.matches(pattern)]
     if rule.exceptions:
         found = [match for match in found if not any(exception.search(match[0]) for exception in rule.exceptions)]

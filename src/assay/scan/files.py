@@ -2,7 +2,6 @@
 
 import re
 from enum import StrEnum
-from pathlib import PurePosixPath
 
 _EXECUTABLE_MAGIC = re.compile(
     rb"\x7fELF|MZ|\xfe\xed\xfa[\xce\xcf]|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|\x00asm|dex\n",
@@ -38,7 +37,7 @@ UNREADABLE = frozenset({FileKind.EXECUTABLE, FileKind.ARCHIVE, FileKind.BINARY})
 
 def kind_of(path: str, content: bytes) -> FileKind:
     """What this file is. Bytes outweigh the name, so that no extension hides a program."""
-    name = PurePosixPath(path).name.lower()
+    name = path.rpartition("/")[2].lower()
     binary = _is_binary(content)
     if binary and (_EXECUTABLE_MAGIC.match(content) or _EXECUTABLE_NAME.search(name)):
         return FileKind.EXECUTABLE

@@ -18,17 +18,18 @@ _LOOKALIKES = str.maketrans(
     "абвеёіјкмноԛрѕсстухԁһӏɡɑоցոսսԝүАВЕЅІЈКМНОРСТХУΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχҟҝ’‘‛“”„«»–—−‐‑⁄∕",
     "abveeijkmhoqpscctyxdhlgaogn" + 'uuwyABESIJKMHOPCTXYABEZHIKMNOPTYXaeiknoptuxkk\'\'\'"""""-----//',
 )
-_RUN = re.compile(rb"[\x80-\xff]+")
+_ASCII = bytes(range(0x80))
 _WIDE = b" " * 16
-_PLAIN = 0x80
-_KNOWN_RUNS = 4096
+# So many characters are put in place one after the other, more of them all at once.
+_FEW = 32
+_MOST_KNOWN = 16_384
 
 
 class Folder:
-    """Folds text, and remembers how it folded each run of characters that are not ASCII: most come again and again."""
+    """Folds text, and remembers how it folded each character: most come again and again."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, bytes] = {}
+        self._known: dict[str, str] = {}
 
     def fold(self, content: bytes) -> bytes:
         """The folded text, whose every line ends."""
@@ -41,24 +42,33 @@ class Folder:
         if b"\\\n" in content:
             content = content.replace(b"\\\n", b" " + CONTINUED)
         if not content.isascii():
-            content = _RUN.sub(self._folded, content)
+            content = self._folded(content)
         while _WIDE in content:
             content = content.replace(_WIDE, b"  ")
         return content if content.endswith(b"\n") else content + b"\n"
 
-    def _folded(self, match: re.Match[bytes]) -> bytes:
-        run = match[0]
-        folded = self._known.get(run)
+    def _folded(self, content: bytes) -> bytes:
+        text = content.decode("utf-8", errors="replace")
+        content = text.encode()
+        characters = set(content.translate(None, _ASCII).decode())
+        changes = {character: folded for character in characters if (folded := self._fold(character)) != character}
+        if len(changes) > _FEW:
+            return text.translate(str.maketrans(changes)).encode()
+        for character, folded in changes.items():
+            content = content.replace(character.encode(), folded.encode())
+        return content
+
+    def _fold(self, character: str) -> str:
+        folded = self._known.get(character)
         if folded is None:
-            folded = _fold_run(run)
-            if len(self._known) >= _KNOWN_RUNS:
+            if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            if len(run) <= _PLAIN:
-                self._known[run] = folded
+            folded = self._known[character] = _folded_character(character)
         return folded
 
 
-def _fold_run(run: bytes) -> bytes:
-    text = unicodedata.normalize("NFKD", INVISIBLE.sub("", run.decode("utf-8", errors="replace")))
-    bare = "".join(character for character in text if not unicodedata.combining(character))
-    return bare.translate(_LOOKALIKES).replace("\n", " ").encode("utf-8")
+def _folded_character(character: str) -> str:
+    if INVISIBLE.match(character):
+        return ""
+    plain = (each for each in unicodedata.normalize("NFKD", character) if not unicodedata.combining(each))
+    return "".join(plain).translate(_LOOKALIKES).replace("\n", " ")

@@ -33,17 +33,22 @@ KNOWN = frozenset(
     }
 )
 _SHORTEST = 7
+_END = 3
+_LONG_ENOUGH = tuple(sorted(name for name in KNOWN if len(name) >= _SHORTEST))
 
 
 def lookalike_of(name: str) -> str | None:
     """The well-known name that this one is a slip away from, unless it is that name."""
     if name in KNOWN or len(name) < _SHORTEST:
         return None
-    return next((known for known in sorted(KNOWN) if len(known) >= _SHORTEST and _is_a_slip(name, known)), None)
+    return next((known for known in _LONG_ENOUGH if _is_a_slip(name, known)), None)
 
 
 def _is_a_slip(name: str, known: str) -> bool:
     """Whether one letter was added, left out, changed or swapped with the next."""
+    # One slip leaves either end alone.
+    if name[:_END] != known[:_END] and name[-_END:] != known[-_END:]:
+        return False
     if abs(len(name) - len(known)) > 1:
         return False
     begin = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))

@@ -47,6 +47,10 @@ class Found:
         """The patterns that may have a match."""
         return set(self._ends)
 
+    def may_match(self, number: int) -> bool:
+        """Whether a pattern may have a match, which costs nothing to know."""
+        return number in self._ends
+
     def ends(self, number: int) -> list[int]:
         """Where matches of a pattern may end."""
         return self._ends.get(number, [])

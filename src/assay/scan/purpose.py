@@ -6,6 +6,7 @@ and of nothing else: it may not give the agent orders of its own.
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 _HEAD_BYTES = 4096
@@ -25,12 +26,21 @@ _HANDBOOK_BYTES = 4_000
 _LEAST = 0.2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Purpose:
-    """Whether a skill is about security, and how much text it has."""
+    """The folded SKILL.md, which says what the skill is for, and how much text the skill has."""
 
-    is_security: bool
+    skill_md: bytes
     size: int
+
+    @cached_property
+    def is_security(self) -> bool:
+        """Whether it says at its top that it is about security."""
+        head = self.skill_md[:_HEAD_BYTES]
+        block = _FRONT_MATTER.match(head)
+        said = b" ".join(_ABOUT.findall(block[1])) if block else head[:400]
+        heading = _HEADING.search(head)
+        return bool(_SECURITY.search(said) or (heading and _SECURITY.search(heading[1])))
 
     @property
     def prominence(self) -> float:
@@ -41,12 +51,3 @@ class Purpose:
     def handbook(self) -> float:
         """How much an attack that is quoted here still is one, at most 1."""
         return max(_LEAST / 2, min(1.0, _HANDBOOK_BYTES / max(self.size, 1)))
-
-
-def purpose_of(skill_md: bytes, size: int) -> Purpose:
-    """What this SKILL.md, folded, says at its top that the skill is for."""
-    head = skill_md[:_HEAD_BYTES]
-    block = _FRONT_MATTER.match(head)
-    said = b" ".join(_ABOUT.findall(block[1])) if block else head[:400]
-    heading = _HEADING.search(head)
-    return Purpose(bool(_SECURITY.search(said) or (heading and _SECURITY.search(heading[1]))), size)

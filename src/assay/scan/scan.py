@@ -11,7 +11,7 @@ from assay.scan.files import FileKind, kind_of, text_of
 from assay.scan.fold import Folder
 from assay.scan.hidden import examine_hidden
 from assay.scan.matcher import TooManyMatches
-from assay.scan.purpose import Purpose, purpose_of
+from assay.scan.purpose import Purpose
 from assay.scan.ruleset import Ruleset
 from assay.scan.structure import examine_structure
 from assay.scan.text import Text
@@ -69,7 +69,7 @@ def _read(path: str, content: bytes) -> Text:
 
 def _purpose(texts: list[Text]) -> Purpose:
     skill_md = next((text.data for text in texts if text.path == "SKILL.md"), b"")
-    return purpose_of(skill_md, sum(len(text.data) for text in texts))
+    return Purpose(skill_md, sum(len(text.data) for text in texts))
 
 
 def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> Iterator[Finding]:

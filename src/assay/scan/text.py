@@ -1,17 +1,15 @@
 """A text: one reading of a file, ready to be searched, and the way back from an offset in it to a line of the file."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
 from assay.scan.region import Region, Regions, is_negated, is_quoted, is_warned, regions_of
-
-_LINE_END = re.compile(rb"[\n\x0b]")
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,8 @@ class Text:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _LINE_END.finditer(self.data))]
+        plain = self.data.replace(CONTINUED, b"\n").replace(b"\r", b" ")
+        return [0, *accumulate(map(len, plain.splitlines(keepends=True)))]
 
     def region_at(self, offset: int) -> Region:
         """What this offset stands in."""

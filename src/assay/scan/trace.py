@@ -47,6 +47,8 @@ def trace(seen: Seen, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
 
 
 def _is_hinted(seen: Seen, pair: Pair) -> bool:
+    if not all(any(map(seen.may_match, patterns)) for patterns in pair):
+        return False
     return all(any(seen.matches(pattern) for pattern in patterns) for patterns in pair)
 
 
