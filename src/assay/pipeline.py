@@ -14,6 +14,7 @@ from assay.fetch.source import Fetcher, Resolution
 from assay.judge.policy import Policy, judge_report
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
+from assay.model.naming import listing_name, slug_of
 from assay.model.repository import Repository
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision
@@ -29,7 +30,6 @@ from assay.scan.front_matter import describe
 from assay.scanners.pool import Scanners
 from assay.store.database import Database
 from assay.store.transitions import LostLease, renew
-from assay.submit.validate import listing_name
 
 log = structlog.get_logger()
 # So long a job that another worker took over is left alone; by then that one has ended it, or is gone.
@@ -78,12 +78,19 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
         if verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
                 return await refuse_skill(db, submission, source, report, verdict)
-        name = listing_name(submission.repository.name, submission.skill_name, listed)
+        name = _name(submission, listed)
         certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
         description = describe(source.skill_md)
         await tools.blobs.save(source)
         approved = Approved(name, source, description, report, verdict, certificate)
         return await tools.ledger.publish(submission, approved)
+
+
+def _name(submission: Submission, listed: str | None) -> str:
+    """What is listed keeps its name, unless the author calls it something else."""
+    if listed is not None and listed.rpartition("/")[2] == slug_of(submission.skill_name):
+        return listed
+    return listing_name(submission.repository.name, submission.skill_name)
 
 
 async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:

@@ -90,13 +90,23 @@ async def test_parallel_publishes_all_arrive(registry: Registry) -> None:
     assert {skill["currentVersion"] for skill in page["skills"]} == {"1.0.0"}
 
 
+COPY = """
+    INSERT INTO skill_version
+        (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark)
+    SELECT gen_random_uuid(), skill_id, '{version}', 9, content_digest, '{commit}', scan_id, tier, score, hallmark
+    FROM skill_version
+"""
+
+
 @pytest.mark.parametrize(
     ("statement", "constraint"),
     [
         ("UPDATE skill_version SET content_digest = 'sha256:0'", "content_digest"),
         ("UPDATE skill_version SET content_digest = NULL", "content_digest"),
-        ("UPDATE skill_version SET commit = ''", "skill_version_commit_check"),
-        ("UPDATE skill_version SET version = ''", "skill_version_version_check"),
+        ("UPDATE skill_version SET commit = repeat('0', 40)", "never changed"),
+        ("UPDATE skill_version SET version = '9.9.9'", "never changed"),
+        (COPY.format(version="9.9.9", commit=""), "skill_version_commit_check"),
+        (COPY.format(version="", commit="0" * 40), "skill_version_version_check"),
         ("UPDATE skill_version SET hallmark = NULL", "hallmark"),
         ("UPDATE skill SET current_version_id = gen_random_uuid()", "skill_current_version_id_fkey"),
         ("UPDATE skill SET current_version_id = NULL", "current_version_id"),

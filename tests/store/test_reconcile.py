@@ -29,7 +29,7 @@ async def spoil(store: Database) -> None:
         await db.execute(text("UPDATE submission_count SET total = total - 5 WHERE state = 'RECEIVED'"))
         await db.execute(text("INSERT INTO submission_count VALUES ('BLOCKED', 3)"))
         await db.execute(text("INSERT INTO submission_count_delta (state, delta) VALUES ('REJECTED', 2)"))
-        await db.execute(text("INSERT INTO skill_count (number) VALUES (4)"))
+        await db.execute(text("INSERT INTO skill_count (facet, value, number) VALUES ('all', '', 4)"))
 
 
 async def test_a_difference_is_found_and_repaired(store: Database) -> None:

@@ -111,5 +111,7 @@ async def test_a_renamed_repository_is_one_repository(registry: Registry) -> Non
     await registry.submit("acme/OLD", "greet")
     await registry.work()
     page = (await registry.client.get("/api/v1/skills")).json()
-    assert [(skill["name"], skill["currentVersion"]) for skill in page["skills"]] == [("acme/old/greet", "1.0.1")]
+    assert [(skill["name"], skill["currentVersion"]) for skill in page["skills"]] == [("acme/new/greet", "1.0.1")]
     assert page["skills"][0]["repoUrl"].endswith("/acme/new")
+    by_old_name = (await registry.client.get("/api/v1/skills/acme/old/greet")).json()
+    assert by_old_name["skill"]["name"] == "acme/new/greet"

@@ -7,14 +7,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assay.model.errors import Invalid
+from assay.model.naming import listing_name, slug_of
 from assay.model.repository import Host, RepositoryName
 from assay.submit.validate import (
     AGENT_FOLDERS,
     checked_skill_name,
     checked_skill_path,
-    listing_name,
     parse_repository_url,
-    slug_of,
     wanted_skill,
 )
 from tests.conftest import Registry

@@ -4,6 +4,8 @@ AssayError
 ├── Invalid        the request is wrong; the message says what and where
 │   └── NoSkill        what was named holds no skill
 ├── NotFound       there is no such thing
+├── Gone           there was such a thing; the message says why it is no more
+├── Ambiguous      several things have this name; `choices` are their full names
 ├── Conflict       the thing has changed meanwhile, or the name is taken
 ├── Unauthenticated    the caller has not said who it is, or not proved it
 ├── Forbidden      the caller may not do this
@@ -43,6 +45,22 @@ class NotFound(AssayError):
     """There is no such thing."""
 
     code = "not_found"
+
+
+class Gone(AssayError):
+    """There was such a thing."""
+
+    code = "gone"
+
+
+class Ambiguous(AssayError):
+    """Several things have this name."""
+
+    code = "ambiguous"
+
+    def __init__(self, message: str, *, choices: tuple[str, ...], code: str | None = None) -> None:
+        super().__init__(message, code=code, choices=choices)
+        self.choices = choices
 
 
 class Conflict(AssayError):

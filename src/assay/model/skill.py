@@ -6,7 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from assay.model.category import Category
 from assay.model.repository import RepositoryName
+from assay.model.standing import Remark, Standing, VersionStatus
 
 
 class Tier(StrEnum):
@@ -57,6 +59,8 @@ class Description:
     version: str | None
     license: str | None
     author: str | None
+    category: str | None = None
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,10 @@ class SkillVersion:
     score: int
     hallmark: Mapping[str, object]
     published_at: datetime
+    status: VersionStatus = VersionStatus.LIVE
+    # Why it was yanked or withdrawn, and why it is better not used any more.
+    remark: Remark | None = None
+    deprecation: Remark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +105,11 @@ class Skill:
     stars: int | None
     created_at: datetime
     updated_at: datetime
+    category: Category
+    labels: tuple[str, ...]
+    installs: int
+    trending_7d: int
+    trending_30d: int
+    standing: Standing
+    # Why it is not live.
+    remark: Remark | None

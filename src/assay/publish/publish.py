@@ -10,20 +10,23 @@ from assay.model.finding import Report
 from assay.model.ids import new_id
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.source import Source
+from assay.model.standing import VersionStatus
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Verdict
+from assay.publish.block import block_submission, target_of
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
-from assay.store.scans import Examined, save_scans
-from assay.store.skills import (
+from assay.store.blocklist import find_block, find_blocks
+from assay.store.publications import (
     Listing,
     NewVersion,
     list_first_versions,
     list_next_version,
-    list_versions,
     lock_listing,
     make_live,
 )
+from assay.store.scans import Examined, save_scans
+from assay.store.skills import list_versions
 from assay.store.transitions import LostLease, Move, Step, move_all, move_one
 
 NO_REASON = dict.fromkeys(("reason_code", "reason_message", "next_step"))
@@ -47,10 +50,14 @@ class Approved:
 
 
 async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
-    """Publish first versions, all of them in four statements.
+    """Publish first versions, all of them in five statements.
 
-    None stands for what cannot be one, because its name or folder is listed already: see `publish_again`.
+    None stands for what cannot be one, because its name or folder is listed already or it is blocked: see
+    `publish_again`.
     """
+    targets = [target_of(submission, approved.source.digest) for submission, approved in wanted]
+    if await find_blocks(db, targets):
+        return [None] * len(wanted)
     scans = await save_scans(db, 1, [approved.examined for _, approved in wanted])
     news = [_first_version(submission, approved, scans[approved.source.digest]) for submission, approved in wanted]
     listed = await list_first_versions(db, news)
@@ -67,28 +74,27 @@ async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Ap
 
 
 async def publish_again(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
-    """Make this content the live version of a listing that exists, or refuse if the name or folder is another's."""
+    """Make this content the live version of a listing that exists, or refuse: the name or folder is another's, the
+    listing is blocked, or this very version was taken back.
+    """
     scans = await save_scans(db, 1, [approved.examined])
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
-    if listed is None or listed[1] != approved.name:
-        return await refuse_submission(db, submission, _name_taken(approved.name, listed), trigger="name taken")
-    listing = replace(_listing(submission, approved), id=listed[0])
-    live = await _next_version(db, submission, listing, approved, scans[approved.source.digest])
-    return await move_one(db, _published(submission, approved, listing.id, live))
-
-
-async def _next_version(
-    db: AsyncConnection, submission: Submission, listing: Listing, approved: Approved, scan_id: int
-) -> SkillVersion:
-    """A version exists exactly if the content changed; known content becomes live again as it was."""
+    if listed is None or listed.name != approved.name:
+        reason = _name_taken(approved.name, listed.name if listed else None)
+        return await refuse_submission(db, submission, reason, trigger="name taken")
+    blocked = await find_block(db, target_of(submission, approved.source.digest))
+    if blocked is not None:
+        return await block_submission(db, submission, blocked)
+    listing = replace(_listing(submission, approved), id=listed.id)
     versions = await list_versions(db, listing.id)
     known = next((each for each in versions if each.content_digest == approved.source.digest), None)
-    if known is not None:
-        await make_live(db, listing, known.id)
-        return known
-    version = _make_version(approved, [each.version for each in versions])
-    await list_next_version(db, NewVersion(listing, version, len(versions) + 1, scan_id, submission.id))
-    return version
+    if known is not None and known.status is not VersionStatus.LIVE:
+        return await refuse_submission(db, submission, _taken_back(known), trigger=f"version {known.status}")
+    version = known or _make_version(approved, [each.version for each in versions])
+    new = NewVersion(listing, version, len(versions) + 1, scans[approved.source.digest], submission.id)
+    # A version exists exactly if the content changed; known content becomes live again as it was.
+    await (make_live(db, new) if known else list_next_version(db, new))
+    return await move_one(db, _published(submission, approved, listing.id, version))
 
 
 def _first_version(submission: Submission, approved: Approved, scan_id: int) -> NewVersion:
@@ -130,12 +136,21 @@ def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:
     )
 
 
-def _name_taken(name: str, listed: tuple[object, str] | None) -> Reason:
+def _taken_back(version: SkillVersion) -> Reason:
+    said = version.remark.message if version.remark else ""
+    return Reason(
+        f"version_{version.status}",
+        f"This content is version {version.version}, which was {version.status}: {said}",
+        "Change what is wrong with it, then submit again.",
+    )
+
+
+def _name_taken(name: str, listed: str | None) -> Reason:
     if listed is not None:
         return Reason(
             "already_listed",
-            f"This folder is already listed as {listed[1]}.",
-            f"Submit it as {listed[1].rpartition('/')[2]}, or remove that listing first.",
+            f"This folder is already listed as {listed}.",
+            f"Submit it as {listed.rpartition('/')[2]}, or remove that listing first.",
         )
     return Reason(
         "name_taken",

@@ -53,7 +53,7 @@ class Folder:
         characters = set(content.translate(None, _ASCII).decode())
         changes = {character: folded for character in characters if (folded := self._fold(character)) != character}
         if len(changes) > _FEW:
-            return text.translate(str.maketrans(changes)).encode()
+            return text.translate({ord(character): folded for character, folded in changes.items()}).encode()
         for character, folded in changes.items():
             content = content.replace(character.encode(), folded.encode())
         return content

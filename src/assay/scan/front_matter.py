@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from assay.model.naming import slug_of
 from assay.model.skill import Description
 from assay.scan.files import text_of
 from assay.scan.rule import Check
@@ -12,6 +13,8 @@ from assay.scan.rule import Check
 MAX_FRONT_MATTER_BYTES = 16 * 1024
 MAX_DEPTH = 16
 MAX_DESCRIPTION = 1024
+MOST_LABELS, LONGEST_LABEL = 20, 40
+_LABELS = ("tags", "labels", "keywords", "topics")
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _BLOCK = re.compile(r"\A\s{0,8}---[ \t]*\r?\n(.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -92,11 +95,22 @@ def _refuse_bombs(block: str) -> None:
 
 
 def _scalars(mapping: yaml.MappingNode) -> dict[str, str]:
-    return {
-        key.value: value.value.strip()
-        for key, value in mapping.value
-        if isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and value.tag != _NULL
-    }
+    """The values by key; a list of labels is read as if it stood on one line."""
+    found = {}
+    for key, value in mapping.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if isinstance(value, yaml.ScalarNode) and value.tag != _NULL:
+            found[key.value] = value.value.strip()
+        elif isinstance(value, yaml.SequenceNode) and key.value in _LABELS:
+            found[key.value] = ",".join(each.value for each in value.value if isinstance(each, yaml.ScalarNode))
+    return found
+
+
+def _labels(fields: dict[str, str]) -> tuple[str, ...]:
+    said = ",".join(fields[key] for key in _LABELS if key in fields)
+    labels = dict.fromkeys(slug_of(label)[:LONGEST_LABEL] for label in said.split(","))
+    return tuple(label for label in labels if label)[:MOST_LABELS]
 
 
 def _description(fields: dict[str, str]) -> Description:
@@ -106,6 +120,8 @@ def _description(fields: dict[str, str]) -> Description:
         version=fields.get("version") or None,
         license=fields.get("license") or None,
         author=fields.get("author") or None,
+        category=fields.get("category") or None,
+        labels=_labels(fields),
     )
 
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.change import PUBLIC_KINDS
 from assay.store.changes import Change, number_changes, read_changes
 from assay.store.database import Database
-
-PUBLIC_KINDS = ("publish",)
 
 
 @dataclass(frozen=True)

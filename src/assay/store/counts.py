@@ -6,7 +6,7 @@ a statement that moves submissions moves all of them into one state.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,18 +35,21 @@ FOLD = text(
     SELECT count(*) FROM taken
     """
 )
-# The sum stays what it is: many rows become one.
+# The sums stay what they are: many rows become one of each kind.
 FOLD_SKILLS = text(
     """
     WITH taken AS (
         DELETE FROM skill_count
         WHERE id IN (SELECT id FROM skill_count ORDER BY id LIMIT :at_most)
-            AND EXISTS (SELECT FROM skill_count OFFSET 1)
-        RETURNING number
+            AND (SELECT count(*) FROM (SELECT FROM skill_count LIMIT :enough) AS few) >= :enough
+        RETURNING facet, value, number
     )
-    INSERT INTO skill_count (number) SELECT sum(number) FROM taken HAVING count(*) > 0
+    INSERT INTO skill_count (facet, value, number)
+    SELECT facet, value, sum(number) FROM taken GROUP BY facet, value HAVING sum(number) <> 0
     """
 )
+# Fewer rows than this are as good as folded.
+FOLD_SKILLS_FROM = 64
 BY_STATE = text(
     """
     SELECT state, sum(number) FROM (
@@ -65,7 +68,7 @@ ARRIVED = text(
     ) AS parts GROUP BY state
     """
 )
-SKILLS = text("SELECT coalesce(sum(number), 0) FROM skill_count")
+SKILLS = text("SELECT value, sum(number) FROM skill_count WHERE facet = :facet GROUP BY value")
 FORGET_ARRIVALS = text("DELETE FROM submission_arrival WHERE minute < now() - interval '30 days'")
 
 
@@ -80,14 +83,20 @@ async def count_arrivals(db: AsyncConnection, since: datetime) -> Mapping[State,
 
 
 async def count_skills(db: AsyncConnection) -> int:
-    """How many listings there are."""
-    return int((await db.execute(SKILLS)).scalar_one())
+    """How many live listings there are."""
+    return (await count_by_facet(db, "all")).get("", 0)
+
+
+async def count_by_facet(db: AsyncConnection, facet: Literal["all", "category", "tier"]) -> Mapping[str, int]:
+    """How many live listings there are of each category or tier that has any."""
+    rows = await db.execute(SKILLS, {"facet": facet})
+    return {value: int(number) for value, number in rows if number}
 
 
 async def fold_counts(db: AsyncConnection) -> int:
     """Add deltas to the totals; readers see the same sums before and after. Returns how many were folded."""
     await db.execute(FORGET_ARRIVALS)
-    await db.execute(FOLD_SKILLS, {"at_most": FOLD_AT_MOST})
+    await db.execute(FOLD_SKILLS, {"at_most": FOLD_AT_MOST, "enough": FOLD_SKILLS_FROM})
     return int((await db.execute(FOLD, {"at_most": FOLD_AT_MOST})).scalar_one())
 
 

@@ -31,11 +31,18 @@ CORRECT = text(
 )
 CORRECT_SKILLS = text(
     """
-    INSERT INTO skill_count (number)
-    SELECT difference FROM (
-        SELECT (SELECT count(*) FROM skill) - (SELECT coalesce(sum(number), 0) FROM skill_count) AS difference
-    ) AS counted WHERE difference <> 0
-    RETURNING number
+    WITH counted AS (
+        SELECT facet, value, sum(number) AS number FROM skill_count GROUP BY facet, value
+    ), truth AS (
+        SELECT facet, value, count(*) AS number FROM skill
+        CROSS JOIN LATERAL (VALUES ('all', ''), ('category', category), ('tier', tier)) AS facets (facet, value)
+        WHERE standing = 'live' GROUP BY facet, value
+    )
+    INSERT INTO skill_count (facet, value, number)
+    SELECT facet, value, coalesce(truth.number, 0) - coalesce(counted.number, 0)
+    FROM truth FULL JOIN counted USING (facet, value)
+    WHERE coalesce(truth.number, 0) <> coalesce(counted.number, 0)
+    RETURNING facet, value, number
     """
 )
 
@@ -43,5 +50,6 @@ CORRECT_SKILLS = text(
 async def correct_counts(db: AsyncConnection) -> Mapping[str, int]:
     """Count everything, and make the counters agree. Returns by how much each was too low, by state and for skills."""
     added = {row.state: int(row.added) for row in await db.execute(CORRECT)}
-    skills = (await db.execute(CORRECT_SKILLS)).scalar_one_or_none()
-    return added if skills is None else {**added, SKILLS: int(skills)}
+    for facet, value, number in await db.execute(CORRECT_SKILLS):
+        added[SKILLS if facet == "all" else f"{SKILLS} of {facet} {value}"] = int(number)
+    return added

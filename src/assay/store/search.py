@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.skill import Skill
-from assay.store.skills import read_skills, skill_of
+from assay.store.skills import IS_LIVE, read_skills, skill_of
 from assay.store.tables import repository, skill
 
 # Common words match everything; ranking all of it would cost in proportion to the catalogue.
@@ -21,11 +21,11 @@ async def search_skills(db: AsyncConnection, query: str, *, limit: int, offset: 
     words = _word_query(wanted)
     full_name = func.lower(repository.c.owner + "/" + repository.c.name)
     matches = union_all(
-        select(skill.c.id).where(skill.c.search_document.op("@@")(words)).limit(CANDIDATES),
-        select(skill.c.id).where(skill.c.search_text.like(pattern, escape="\\")).limit(CANDIDATES),
+        select(skill.c.id).where(IS_LIVE, skill.c.search_document.op("@@")(words)).limit(CANDIDATES),
+        select(skill.c.id).where(IS_LIVE, skill.c.search_text.like(pattern, escape="\\")).limit(CANDIDATES),
         select(skill.c.id)
         .select_from(repository.join(skill, skill.c.repository_id == repository.c.id))
-        .where(full_name.like(pattern, escape="\\"))
+        .where(IS_LIVE, full_name.like(pattern, escape="\\"))
         .limit(CANDIDATES),
     ).subquery()
     exact = case(

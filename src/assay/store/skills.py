@@ -1,18 +1,18 @@
-"""Listings and their versions."""
+"""Listings and their versions, as they are read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, literal, select, text, tuple_, update
+from sqlalchemy import Row, Select, and_, literal, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.category import Category
 from assay.model.errors import NotFound
 from assay.model.repository import Host, RepositoryName
-from assay.model.skill import Certificate, Description, Method, Skill, SkillVersion, Tier, TrustTier
-from assay.store.records import json_text, recordset
+from assay.model.skill import Method, Skill, SkillVersion, Tier, TrustTier
+from assay.model.standing import Remark, Standing, VersionStatus
 from assay.store.tables import repository, skill, skill_version
 
 COLUMNS = (
@@ -37,7 +37,17 @@ COLUMNS = (
     repository.c.host,
     repository.c.owner,
     repository.c.name.label("repository_name"),
-    repository.c.stars,
+    skill.c.stars,
+    skill.c.category,
+    skill.c.labels,
+    skill.c.installs,
+    skill.c.trending_7d,
+    skill.c.trending_30d,
+    skill.c.standing,
+    skill.c.standing_code,
+    skill.c.standing_message,
+    skill.c.standing_at,
+    skill.c.standing_by,
 )
 VERSION_COLUMNS = (
     skill_version.c.id,
@@ -48,118 +58,17 @@ VERSION_COLUMNS = (
     skill_version.c.score,
     skill_version.c.hallmark,
     skill_version.c.published_at,
+    skill_version.c.status,
+    skill_version.c.status_code,
+    skill_version.c.status_message,
+    skill_version.c.status_at,
+    skill_version.c.status_by,
+    skill_version.c.deprecation_code,
+    skill_version.c.deprecation_message,
+    skill_version.c.deprecation_at,
+    skill_version.c.deprecation_by,
 )
-
-
-@dataclass(frozen=True)
-class Listing:
-    """What is written about a skill when one of its versions goes live."""
-
-    id: UUID
-    name: str
-    repository_id: int
-    skill_path: str
-    author: str
-    description: Description
-    certificate: Certificate
-
-
-@dataclass(frozen=True)
-class NewVersion:
-    """A version that did not exist before."""
-
-    listing: Listing
-    version: SkillVersion
-    ordinal: int
-    scan_id: int
-    submission_id: UUID
-
-
-DESCRIBED = (
-    skill.c.display_name,
-    skill.c.description,
-    skill.c.author,
-    skill.c.license,
-    skill.c.tier,
-    skill.c.method,
-    skill.c.score,
-    skill.c.trust_score,
-    skill.c.trust_tier,
-    skill.c.certified_at,
-    skill.c.current_version_id,
-)
-LISTED = (skill.c.id, skill.c.name, skill.c.repository_id, skill.c.skill_path, *DESCRIBED)
-LISTED_NAMES = ", ".join(column.name for column in LISTED)
-GIVEN = f"""
-    WITH given AS (
-        SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
-            {recordset(LISTED)}, version text, ordinal int, content_digest text, commit text, scan_id bigint,
-            hallmark jsonb, published_at timestamptz, submission_id uuid, data jsonb
-        )
-    ), listed AS (
-    """
-VERSIONED = """
-    ), versioned AS (
-        INSERT INTO skill_version
-            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, published_at)
-        SELECT current_version_id, id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark,
-            published_at
-        FROM given WHERE id IN (SELECT id FROM listed)
-    ), recorded AS (
-        INSERT INTO change (kind, skill_id, submission_id, data)
-        SELECT 'publish', id, submission_id, data FROM given WHERE id IN (SELECT id FROM listed)
-    )
-    SELECT id FROM listed
-    """
-LIST = text(
-    GIVEN
-    + f"""
-        INSERT INTO skill ({LISTED_NAMES})
-        SELECT {LISTED_NAMES} FROM given
-        ON CONFLICT DO NOTHING
-        RETURNING id
-    """
-    + VERSIONED
-)
-RENEW = text(
-    GIVEN
-    + f"""
-        UPDATE skill SET updated_at = now(), {", ".join(f"{column.name} = given.{column.name}" for column in DESCRIBED)}
-        FROM given WHERE skill.id = given.id
-        RETURNING skill.id
-    """
-    + VERSIONED
-)
-
-
-async def list_first_versions(db: AsyncConnection, news: Sequence[NewVersion]) -> set[UUID]:
-    """Listings, first versions and change records in one statement.
-
-    Returns the ids that are listed now; those left out want a name or a folder that is listed already.
-    """
-    return set((await db.execute(LIST, {"rows": json_text(list(map(_row, news)))})).scalars())
-
-
-async def list_next_version(db: AsyncConnection, new: NewVersion) -> None:
-    """Append a version and make it the live one, with its change record."""
-    await db.execute(RENEW, {"rows": json_text([_row(new)])})
-
-
-async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> tuple[UUID, str] | None:
-    """Id and name of the listing of this folder, locked until the end of the transaction."""
-    statement = (
-        select(skill.c.id, skill.c.name)
-        .where(skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
-        .with_for_update()
-    )
-    row = (await db.execute(statement)).one_or_none()
-    return (row.id, row.name) if row else None
-
-
-async def make_live(db: AsyncConnection, listing: Listing, version_id: UUID) -> None:
-    """Make a version that exists the live one and describe the listing by it."""
-    columns = _described(listing, version_id)
-    await db.execute(update(skill).where(skill.c.id == listing.id).values(updated_at=func.now(), **columns))
+IS_LIVE = skill.c.standing == Standing.LIVE.value
 
 
 async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersion]:
@@ -167,18 +76,21 @@ async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersio
     statement = (
         select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id).order_by(skill_version.c.ordinal.desc())
     )
-    return [
-        SkillVersion(row.id, row.version, row.content_digest, row.commit, Tier(row.tier), *row[5:])
-        for row in await db.execute(statement)
-    ]
+    return [version_of(row) for row in await db.execute(statement)]
 
 
 async def get_skill(db: AsyncConnection, name: str) -> Skill:
-    """The listing of this name, or NotFound."""
-    row = (await db.execute(read_skills().where(skill.c.name == name.lower()))).one_or_none()
-    if row is None:
+    """The listing of this name, live or not, or NotFound."""
+    found = await find_skill(db, name)
+    if found is None:
         raise NotFound(f"There is no skill {name}.", code="skill_not_found")
-    return skill_of(row)
+    return found
+
+
+async def find_skill(db: AsyncConnection, name: str) -> Skill | None:
+    """The listing of this name, live or not."""
+    row = (await db.execute(read_skills().where(skill.c.name == name.lower()))).one_or_none()
+    return skill_of(row) if row else None
 
 
 async def find_name(db: AsyncConnection, skill_id: UUID) -> str | None:
@@ -194,7 +106,7 @@ async def find_names(db: AsyncConnection, skill_ids: Sequence[UUID]) -> dict[UUI
 
 async def list_skills(db: AsyncConnection, *, before: tuple[datetime, UUID] | None, limit: int) -> list[Skill]:
     """A page, last updated first, from after the `before` position (updated_at, id)."""
-    statement = read_skills()
+    statement = read_skills().where(IS_LIVE)
     if before is not None:
         statement = statement.where(tuple_(skill.c.updated_at, skill.c.id) < tuple_(*map(literal, before)))
     ordered = statement.order_by(skill.c.updated_at.desc(), skill.c.id.desc()).limit(limit)
@@ -232,41 +144,33 @@ def skill_of(row: Row[Any]) -> Skill:
         stars=row.stars,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        category=Category(row.category),
+        labels=tuple(row.labels),
+        installs=row.installs,
+        trending_7d=row.trending_7d,
+        trending_30d=row.trending_30d,
+        standing=Standing(row.standing),
+        remark=remark_of(row.standing_code, row.standing_message, row.standing_at, row.standing_by),
     )
 
 
-def _described(listing: Listing, version_id: UUID) -> dict[str, Any]:
-    """The values of DESCRIBED."""
-    certificate = listing.certificate
-    return {
-        "display_name": listing.description.name or listing.name.rpartition("/")[2],
-        "description": listing.description.description,
-        "author": listing.author,
-        "license": listing.description.license,
-        "tier": certificate.tier.value,
-        "method": certificate.method.value,
-        "score": certificate.score,
-        "trust_score": certificate.trust_score,
-        "trust_tier": certificate.trust_tier.value,
-        "certified_at": certificate.certified_at,
-        "current_version_id": version_id,
-    }
+def version_of(row: Any) -> SkillVersion:
+    """A row of VERSION_COLUMNS as a value."""
+    return SkillVersion(
+        id=row.id,
+        version=row.version,
+        content_digest=row.content_digest,
+        commit=row.commit,
+        tier=Tier(row.tier),
+        score=row.score,
+        hallmark=row.hallmark,
+        published_at=row.published_at,
+        status=VersionStatus(row.status),
+        remark=remark_of(row.status_code, row.status_message, row.status_at, row.status_by),
+        deprecation=remark_of(row.deprecation_code, row.deprecation_message, row.deprecation_at, row.deprecation_by),
+    )
 
 
-def _row(new: NewVersion) -> dict[str, Any]:
-    listing, version = new.listing, new.version
-    return _described(listing, version.id) | {
-        "id": listing.id,
-        "name": listing.name,
-        "repository_id": listing.repository_id,
-        "skill_path": listing.skill_path,
-        "version": version.version,
-        "ordinal": new.ordinal,
-        "content_digest": version.content_digest,
-        "commit": version.commit,
-        "scan_id": new.scan_id,
-        "hallmark": version.hallmark,
-        "published_at": version.published_at,
-        "submission_id": new.submission_id,
-        "data": {"name": listing.name, "version": version.version, "digest": version.content_digest},
-    }
+def remark_of(code: str | None, message: str | None, at: datetime | None, by: str | None) -> Remark | None:
+    """The columns of a remark as a value."""
+    return Remark(code, message, at, by) if code and message and at and by else None

@@ -13,8 +13,9 @@ from assay.fetch.paths import folder_of
 from assay.github.client import GitHub, RepositoryFacts
 from assay.model.clock import Clock
 from assay.model.errors import AssayError, Invalid, NotFound, Unavailable
+from assay.model.naming import slug_of
 from assay.model.repository import RepositoryName
-from assay.submit.validate import DEFAULT_PATH, checked_skill_name, checked_skill_path, slug_of
+from assay.submit.validate import DEFAULT_PATH, checked_skill_name, checked_skill_path
 
 MANIFESTS = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
 LARGEST_MANIFEST_BYTES = 1024 * 1024

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from assay.fetch.limits import Limits
 from assay.fetch.paths import checked_path, folder_of
 from assay.model.errors import Invalid
+from assay.model.naming import slug_of
 from assay.model.repository import Host, RepositoryName
 
 DEFAULT_PATH = "SKILL.md"
@@ -67,19 +68,6 @@ def checked_skill_path(path: str) -> str:
     if not AGENT_FOLDERS.isdisjoint(path.lower().split("/")):
         raise Invalid(f"{path!r} is part of an agent's own configuration.", code="bad_skill_path")
     return path
-
-
-def slug_of(name: str) -> str:
-    """The one function that makes a skill's name fit for a URL: lower case, dashes, any alphabet."""
-    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
-
-
-def listing_name(repository: RepositoryName, skill_name: str, listed: str | None = None) -> str:
-    """`owner/repo/skill`, the name of a listing; one that is `listed` keeps its name when its repository moves."""
-    slug = slug_of(skill_name)
-    if listed is not None and listed.rpartition("/")[2] == slug:
-        return listed
-    return f"{repository.owner}/{repository.name}/{slug}".lower()
 
 
 def _segments_below(web_url: str, url: str) -> list[str]:

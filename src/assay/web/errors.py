@@ -11,9 +11,11 @@ from litestar.response import Template
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
 from assay.model.errors import (
+    Ambiguous,
     AssayError,
     Conflict,
     Forbidden,
+    Gone,
     Invalid,
     NoSkill,
     NotFound,
@@ -34,6 +36,8 @@ STATUS: dict[type[AssayError], int] = {
     Unauthenticated: 401,
     Forbidden: 403,
     NotFound: 404,
+    Gone: 410,
+    Ambiguous: 300,
     Conflict: 409,
     Throttled: 429,
     RateLimited: 503,

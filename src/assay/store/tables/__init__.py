@@ -2,11 +2,20 @@
 
 from assay.store.tables.account import account, account_session, sign_in_attempt
 from assay.store.tables.base import metadata
+from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
 from assay.store.tables.operation import alarm, audit_event, chore, given_answer, process, queue_pause
 from assay.store.tables.repository import repository, repository_alias
-from assay.store.tables.skill import signing_key, skill, skill_count, skill_version
+from assay.store.tables.skill import (
+    dist_tag,
+    install_event,
+    signing_key,
+    skill,
+    skill_alias,
+    skill_count,
+    skill_version,
+)
 from assay.store.tables.submission import (
     submission,
     submission_arrival,
@@ -20,11 +29,14 @@ __all__ = [
     "account_session",
     "alarm",
     "audit_event",
+    "blocklist_entry",
     "change",
     "chore",
     "content",
+    "dist_tag",
     "finding",
     "given_answer",
+    "install_event",
     "metadata",
     "process",
     "queue_pause",
@@ -34,6 +46,7 @@ __all__ = [
     "sign_in_attempt",
     "signing_key",
     "skill",
+    "skill_alias",
     "skill_count",
     "skill_version",
     "submission",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import DDL, CheckConstraint, Column, DateTime, MetaData, event, func
+from sqlalchemy import DDL, CheckConstraint, Column, DateTime, MetaData, Text, event, func
 from sqlalchemy.types import UserDefinedType
 
 
@@ -50,6 +50,23 @@ def moment(name: str) -> Column[object]:
 def now(name: str) -> Column[object]:
     """The time of the transaction that wrote the row."""
     return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+def remark(name: str) -> tuple[Column[object], ...]:
+    """Why something is no longer as it was: all of it is there or none of it."""
+    return (
+        Column(f"{name}_code", Text),
+        Column(f"{name}_message", Text),
+        moment(f"{name}_at"),
+        Column(f"{name}_by", Text),
+    )
+
+
+def is_whole_remark(name: str) -> CheckConstraint:
+    """A remark has all its parts."""
+    return CheckConstraint(
+        f"num_nulls({name}_code, {name}_message, {name}_at, {name}_by) IN (0, 4)", name=f"{name}_is_whole"
+    )
 
 
 def run_before(statement: str) -> None:

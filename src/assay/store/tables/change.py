@@ -3,6 +3,7 @@
 from sqlalchemy import BigInteger, Column, Identity, Index, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from assay.model.change import ChangeKind
 from assay.store.tables.base import TransactionId, metadata, now, one_of, run_after
 
 change = Table(
@@ -18,8 +19,10 @@ change = Table(
     Column("skill_id", Uuid),
     Column("data", JSONB, nullable=False),
     now("created_at"),
-    one_of("kind", ("submission", "bulk", "publish")),
+    one_of("kind", ChangeKind),
 )
+# The page of a skill, and the copy at the edge, ask for the last changes of one listing.
+Index("change_skill_id_idx", change.c.skill_id, change.c.serial, postgresql_where=change.c.skill_id.is_not(None))
 Index(
     "change_unnumbered_idx",
     change.c.transaction_id,

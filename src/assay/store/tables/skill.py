@@ -6,6 +6,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Computed,
+    Date,
     ForeignKey,
     Identity,
     Index,
@@ -15,12 +16,19 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    func,
+    literal_column,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
+from assay.model.category import Category
 from assay.model.skill import Method, Tier, TrustTier
-from assay.store.tables.base import metadata, now, one_of, run_after
+from assay.model.standing import Standing, VersionStatus
+from assay.store.tables.base import is_digest, is_whole_remark, metadata, now, one_of, remark, run_after
+
+# What lists, searches and counts see.
+IS_LIVE = text("standing = 'live'")
 
 skill = Table(
     "skill",
@@ -71,7 +79,20 @@ skill = Table(
         Text,
         Computed("lower(name || ' ' || display_name || ' ' || description || ' ' || author)", persisted=True),
     ),
+    Column("category", Text, nullable=False, server_default=Category.OTHER.value),
+    # How often it was installed, and how often in the last days, as of the last folding of the reports of installs.
+    Column("installs", BigInteger, nullable=False, server_default="0"),
+    Column("trending_7d", Integer, nullable=False, server_default="0"),
+    Column("trending_30d", Integer, nullable=False, server_default="0"),
+    # Those of its repository, where lists are ordered by them.
+    Column("stars", Integer),
+    Column("standing", Text, nullable=False, server_default=Standing.LIVE.value),
+    *remark("standing"),
     UniqueConstraint("repository_id", "skill_path"),
+    one_of("category", Category),
+    one_of("standing", Standing),
+    CheckConstraint("(standing = 'live') = (standing_code IS NULL)", name="not_live_has_reason"),
+    is_whole_remark("standing"),
     one_of("tier", Tier),
     one_of("method", Method),
     one_of("trust_tier", TrustTier),
@@ -86,14 +107,34 @@ Index(
     postgresql_using="gin",
     postgresql_ops={"search_text": "gin_trgm_ops"},
 )
-Index("skill_updated_at_idx", skill.c.updated_at.desc(), skill.c.id.desc())
+Index("skill_updated_at_idx", skill.c.updated_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
+# The last part of the name, by which people ask who do not know the repository.
+Index(
+    "skill_slug_idx",
+    func.split_part(skill.c.name, literal_column("'/'::text"), literal_column("3")),
+    postgresql_where=IS_LIVE,
+)
 
-# How many listings there are is the sum of these: a row for what one statement added or removed, folded into one.
+# Other names that lead to a listing: those it had before, and those it had in another registry.
+skill_alias = Table(
+    "skill_alias",
+    metadata,
+    Column("alias", Text, primary_key=True),
+    Column("skill_id", Uuid, ForeignKey("skill.id"), primary_key=True, index=True),
+    now("created_at"),
+    CheckConstraint("alias = lower(alias) AND alias <> ''", name="lower_case"),
+)
+
+# How many live listings there are, in all, of each category and of each tier, is the sum of these: a row for what one
+# statement added or removed, folded into one.
 skill_count = Table(
     "skill_count",
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("facet", Text, nullable=False),
+    Column("value", Text, nullable=False),
     Column("number", BigInteger, nullable=False),
+    one_of("facet", ("all", "category", "tier")),
 )
 
 skill_version = Table(
@@ -110,6 +151,15 @@ skill_version = Table(
     Column("score", SmallInteger, nullable=False),
     Column("hallmark", JSONB, nullable=False),
     now("published_at"),
+    Column("status", Text, nullable=False, server_default=VersionStatus.LIVE.value),
+    *remark("status"),
+    *remark("deprecation"),
+    # What the listing says while this is its live version.
+    Column("described", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    one_of("status", VersionStatus),
+    CheckConstraint("(status = 'live') = (status_code IS NULL)", name="not_live_has_reason"),
+    is_whole_remark("status"),
+    is_whole_remark("deprecation"),
     UniqueConstraint("skill_id", "version"),
     UniqueConstraint("skill_id", "content_digest"),
     UniqueConstraint("skill_id", "ordinal"),
@@ -127,23 +177,82 @@ signing_key = Table(
     now("created_at"),
 )
 
+# Who else has the same bytes.
+Index("skill_version_content_digest_idx", skill_version.c.content_digest)
+
+# Names for versions of a listing, such as "beta"; the live version needs none.
+dist_tag = Table(
+    "dist_tag",
+    metadata,
+    Column("skill_id", Uuid, ForeignKey("skill.id"), primary_key=True),
+    Column("tag", Text, primary_key=True),
+    Column("version_id", Uuid, ForeignKey("skill_version.id"), nullable=False),
+    now("updated_at"),
+    CheckConstraint("tag ~ '^[a-z][a-z0-9._-]{0,39}$' AND tag <> 'latest'", name="tag"),
+)
+
+# Reports of installs: one a day for a skill and a client, whose address is kept as a keyed digest only.
+install_event = Table(
+    "install_event",
+    metadata,
+    Column("skill_id", Uuid, ForeignKey("skill.id"), primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("client", Text, primary_key=True),
+    Column("version", Text),
+    now("created_at"),
+    is_digest("client"),
+)
+Index("install_event_day_idx", install_event.c.day)
+
+# The content of a version is what it is for ever; what may change is what is said of it.
 run_after(
     """
+CREATE FUNCTION keep_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'A version is never changed: %% of %%.', OLD.version, OLD.skill_id USING ERRCODE = '23514';
+END
+$$
+"""
+)
+KEPT = ("skill_id", "version", "ordinal", "content_digest", "commit", "scan_id", "published_at")
+run_after(
+    "CREATE TRIGGER keep_version BEFORE UPDATE ON skill_version FOR EACH ROW WHEN ("
+    + f"({', '.join(f'OLD.{column}' for column in KEPT)}) IS DISTINCT FROM "
+    + f"({', '.join(f'NEW.{column}' for column in KEPT)})"
+    + ") EXECUTE FUNCTION keep_version()"
+)
+
+ADDED = "SELECT category, tier, 1 AS number FROM added WHERE standing = 'live'"
+REMOVED = "SELECT category, tier, -1 AS number FROM removed WHERE standing = 'live'"
+
+
+def _count(rows: str) -> str:
+    return f"""
+        INSERT INTO skill_count (facet, value, number)
+        SELECT facet, value, sum(number)
+        FROM ({rows}) AS changed
+        CROSS JOIN LATERAL (VALUES ('all', ''), ('category', category), ('tier', tier)) AS facets (facet, value)
+        GROUP BY facet, value HAVING sum(number) <> 0 ORDER BY facet, value;"""
+
+
+run_after(
+    f"""
 CREATE FUNCTION count_skills() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO skill_count (number)
-    SELECT CASE TG_OP WHEN 'INSERT' THEN number ELSE -number END
-    FROM (SELECT count(*) AS number FROM changed) AS counted
-    WHERE number > 0;
+    IF TG_OP = 'INSERT' THEN{_count(ADDED)}
+    ELSIF TG_OP = 'DELETE' THEN{_count(REMOVED)}
+    ELSE{_count(f"{ADDED} UNION ALL {REMOVED}")}
+    END IF;
     RETURN NULL;
 END
 $$
 """
 )
-for trigger in (
-    "CREATE TRIGGER count_inserted AFTER INSERT ON skill REFERENCING NEW TABLE AS changed "
-    "FOR EACH STATEMENT EXECUTE FUNCTION count_skills()",
-    "CREATE TRIGGER count_deleted AFTER DELETE ON skill REFERENCING OLD TABLE AS changed "
-    "FOR EACH STATEMENT EXECUTE FUNCTION count_skills()",
+for trigger, sets in (
+    ("count_inserted AFTER INSERT", "NEW TABLE AS added"),
+    ("count_changed AFTER UPDATE", "NEW TABLE AS added OLD TABLE AS removed"),
+    ("count_deleted AFTER DELETE", "OLD TABLE AS removed"),
 ):
-    run_after(trigger)
+    run_after(
+        f"CREATE TRIGGER {trigger} ON skill REFERENCING {sets} FOR EACH STATEMENT EXECUTE FUNCTION count_skills()"
+    )

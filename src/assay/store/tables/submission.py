@@ -63,6 +63,7 @@ submission = Table(
     ),
     CheckConstraint("state <> 'PUBLISHED' OR skill_id IS NOT NULL", name="published_is_listed"),
 )
+Index("submission_skill_id_idx", submission.c.skill_id, postgresql_where=submission.c.skill_id.is_not(None))
 Index("submission_created_at_idx", submission.c.created_at.desc(), submission.c.id.desc())
 Index(
     "submission_state_created_at_idx",

@@ -11,13 +11,14 @@ from litestar.params import JSONBody, MultipartBody
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from assay.model.errors import Invalid
+from assay.model.naming import slug_of
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin
 from assay.scan.front_matter import describe
 from assay.submit.accept import Request, accept_submission
 from assay.submit.bulk import Item, accept_batch
 from assay.submit.upload import read_upload
-from assay.submit.validate import DEFAULT_PATH, checked_skill_name, parse_repository_url, slug_of
+from assay.submit.validate import DEFAULT_PATH, checked_skill_name, parse_repository_url
 from assay.submit.whole import request_all
 from assay.web.api.batch_views import (
     LARGEST_BATCH_BYTES,

@@ -1,0 +1,50 @@
+"""The blocklist: what nobody may publish, and why."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from assay.model.finding import Severity
+
+
+class Threat(StrEnum):
+    """What is bad about it. The names are those that clients of the old platform know."""
+
+    CREDENTIAL_THEFT = "credential-theft"
+    DATA_EXFILTRATION = "data-exfiltration"
+    MALWARE = "malware"
+    PROMPT_INJECTION = "prompt-injection"
+    SUPPLY_CHAIN = "supply-chain"
+    SOCIAL_ENGINEERING = "social-engineering"
+    DESTRUCTIVE = "destructive"
+    IMPERSONATION = "impersonation"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is blocked: these bytes wherever they turn up; a skill of one repository, or all of it; or a name anywhere.
+
+    A name alone is the widest of them, and has to be asked for as such: `everywhere`.
+    """
+
+    content_digest: str | None = None
+    repository: str | None = None
+    skill_name: str | None = None
+    everywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlocklistEntry:
+    """One entry; it holds until it is lifted."""
+
+    id: UUID
+    target: Target
+    threat: Threat
+    severity: Severity
+    reason: str
+    evidence_urls: tuple[str, ...]
+    discovered_at: datetime
+    added_by: str
+    lifted_at: datetime | None

@@ -1,0 +1,20 @@
+"""Names: the one way in which a skill's name becomes part of a URL and the name of a listing."""
+
+import re
+
+from assay.model.repository import RepositoryName
+
+
+def slug_of(name: str) -> str:
+    """The one function that makes a skill's name fit for a URL: lower case, dashes, any alphabet."""
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
+
+
+def listing_name(repository: RepositoryName, skill_name: str) -> str:
+    """`owner/repo/skill`, the name of a listing."""
+    return f"{repository.owner}/{repository.name}/{slug_of(skill_name)}".lower()
+
+
+def repository_key(repository: RepositoryName) -> str:
+    """`owner/repo` in lower case, by which repositories are blocked and found."""
+    return f"{repository.owner}/{repository.name}".lower()

@@ -1,0 +1,131 @@
+"""After publishing: yank, withdraw, deprecate, tag, unlist and bring back, each with its reason, audited.
+
+The last good version stays live: what is taken back falls back to the one before. Only where none is left, the listing
+goes too, and says why.
+"""
+
+import re
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.change import ChangeKind
+from assay.model.errors import Conflict, Invalid
+from assay.model.skill import Skill, SkillVersion
+from assay.model.standing import Remark, Standing, VersionStatus
+from assay.store.audit import record_audit
+from assay.store.listings import (
+    fall_back,
+    find_version,
+    lock_skill,
+    remove_tag,
+    set_deprecation,
+    set_standing,
+    set_status,
+    set_tag,
+)
+
+TAG = re.compile(r"[a-z][a-z0-9._-]{0,39}")
+LONGEST_REASON = 1_000
+
+
+def remark(code: str, reason: str, *, at: datetime, by: str) -> Remark:
+    """Why, in the words of who did it. Raises Invalid without a reason."""
+    said = " ".join(reason.split())
+    if not 3 <= len(said) <= LONGEST_REASON:
+        raise Invalid(f"reason: say why in 3 to {LONGEST_REASON} characters.", code="bad_reason")
+    return Remark(code, said, at, by)
+
+
+async def yank(db: AsyncConnection, name: str, version: str, why: Remark) -> Skill:
+    """Nobody gets this version any more who does not ask for exactly it."""
+    return await _take_back(db, name, version, VersionStatus.YANKED, why)
+
+
+async def withdraw(db: AsyncConnection, name: str, version: str, why: Remark) -> Skill:
+    """Nobody gets this version any more."""
+    return await _take_back(db, name, version, VersionStatus.WITHDRAWN, why)
+
+
+async def unyank(db: AsyncConnection, name: str, version: str, *, by: str) -> Skill:
+    """A yanked version may be used again; if the listing was without one, it is back."""
+    listing = await lock_skill(db, name)
+    known = await find_version(db, listing, version)
+    if known.status is not VersionStatus.YANKED:
+        raise Conflict(f"{listing.name} {version} is {known.status}, not yanked.", code="version_not_yanked")
+    await set_status(db, listing, known, VersionStatus.LIVE, None)
+    await fall_back(db, listing)
+    if listing.standing is Standing.WITHDRAWN:
+        await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
+    await record_audit(db, by, "version_unyanked", listing.name, {"version": version})
+    return await lock_skill(db, name)
+
+
+async def deprecate(db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str) -> Skill:
+    """Say that a version is better not used any more; without a reason, take that back."""
+    listing = await lock_skill(db, name)
+    await set_deprecation(db, listing, await find_version(db, listing, version), why)
+    action = "version_deprecated" if why else "version_undeprecated"
+    await record_audit(db, by, action, listing.name, {"version": version})
+    return listing
+
+
+async def tag_version(db: AsyncConnection, name: str, tag: str, version: str | None, *, by: str) -> Skill:
+    """Let a tag point to a usable version, or take it away."""
+    if not TAG.fullmatch(tag) or tag == "latest":
+        raise Invalid("tag: 1 to 40 of a–z, 0–9, dot, dash and underscore, and not `latest`.", code="bad_tag")
+    listing = await lock_skill(db, name)
+    if version is None:
+        await remove_tag(db, listing, tag)
+    else:
+        known = await find_version(db, listing, version)
+        _must_be_usable(listing, known)
+        await set_tag(db, listing, tag, known)
+    await record_audit(db, by, "skill_tagged", listing.name, {"tag": tag, "version": version})
+    return listing
+
+
+async def unlist(db: AsyncConnection, name: str, why: Remark) -> Skill:
+    """Take a live listing down, as its owner wishes."""
+    return await _take_down(db, name, Standing.UNLISTED, why, ChangeKind.UNLIST)
+
+
+async def tombstone(db: AsyncConnection, name: str, why: Remark) -> Skill:
+    """Take a live listing down, because its source is gone."""
+    return await _take_down(db, name, Standing.GONE, why, ChangeKind.TOMBSTONE)
+
+
+async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str) -> Skill:
+    """Bring back a listing that was taken down in this way, and in no other."""
+    listing = await lock_skill(db, name)
+    if listing.standing is not of:
+        raise Conflict(f"{listing.name} is {listing.standing}, not {of}.", code="not_restorable")
+    await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
+    await record_audit(db, by, "skill_restored", listing.name, {"from": of.value})
+    return await lock_skill(db, name)
+
+
+async def _take_back(db: AsyncConnection, name: str, version: str, status: VersionStatus, why: Remark) -> Skill:
+    listing = await lock_skill(db, name)
+    known = await find_version(db, listing, version)
+    if known.status is status or known.status is VersionStatus.WITHDRAWN:
+        raise Conflict(f"{listing.name} {version} is {known.status} already.", code="version_taken_back")
+    await set_status(db, listing, known, status, why)
+    if await fall_back(db, listing) is None and listing.standing is Standing.LIVE:
+        await set_standing(db, listing, Standing.WITHDRAWN, why, kind=ChangeKind.TOMBSTONE)
+    await record_audit(db, why.by, f"version_{status}", listing.name, {"version": version, "reason": why.message})
+    return await lock_skill(db, name)
+
+
+async def _take_down(db: AsyncConnection, name: str, standing: Standing, why: Remark, kind: ChangeKind) -> Skill:
+    listing = await lock_skill(db, name)
+    if listing.standing is not Standing.LIVE:
+        raise Conflict(f"{listing.name} is {listing.standing} already.", code="not_live")
+    await set_standing(db, listing, standing, why, kind=kind)
+    await record_audit(db, why.by, f"skill_{standing}", listing.name, {"reason": why.message})
+    return await lock_skill(db, name)
+
+
+def _must_be_usable(listing: Skill, version: SkillVersion) -> None:
+    if version.status is not VersionStatus.LIVE:
+        raise Conflict(f"{listing.name} {version.version} is {version.status}.", code="version_taken_back")

@@ -1,0 +1,227 @@
+"""What changes after a version is out: its status, its tags, the standing and the name of its listing.
+
+Every function here leaves its record in the change feed; the listing is locked first, by `lock_skill`.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, delete, func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.blocklist import Target
+from assay.model.change import ChangeKind
+from assay.model.errors import NotFound
+from assay.model.skill import Skill, SkillVersion
+from assay.model.standing import Remark, Standing, VersionStatus
+from assay.store.publications import DESCRIBED
+from assay.store.skills import get_skill, list_versions, read_skills, skill_of
+from assay.store.tables import change, dist_tag, skill, skill_alias, skill_version, submission
+
+# The newest version that may be used becomes the live one, and the listing says what it said then.
+FALL_BACK = text(
+    f"""
+    WITH best AS (
+        SELECT id, described FROM skill_version
+        WHERE skill_id = :skill_id AND status = 'live' ORDER BY ordinal DESC LIMIT 1
+    ), said AS (
+        SELECT best.id AS version_id, described.*
+        FROM best, skill CROSS JOIN LATERAL jsonb_populate_record(NULL::skill, to_jsonb(skill) || best.described)
+            AS described
+        WHERE skill.id = :skill_id
+    )
+    UPDATE skill SET
+        updated_at = now(), current_version_id = said.version_id,
+        {", ".join(f"{column.name} = said.{column.name}" for column in DESCRIBED)}
+    FROM said WHERE skill.id = :skill_id
+    RETURNING skill.current_version_id
+    """
+)
+
+ADOPT = text(
+    """
+    UPDATE skill SET repository_id = :to_id WHERE repository_id = :from_id
+        AND skill_path NOT IN (SELECT skill_path FROM skill WHERE repository_id = :to_id)
+    """
+)
+
+
+async def lock_skill(db: AsyncConnection, name: str) -> Skill:
+    """The listing of this name, locked until the end of the transaction, or NotFound."""
+    await db.execute(select(skill.c.id).where(skill.c.name == name.lower()).with_for_update())
+    return await get_skill(db, name)
+
+
+async def find_version(db: AsyncConnection, listing: Skill, version: str) -> SkillVersion:
+    """One version of a listing, or NotFound."""
+    found = next((each for each in await list_versions(db, listing.id) if each.version == version), None)
+    if found is None:
+        raise NotFound(f"{listing.name} has no version {version}.", code="version_not_found")
+    return found
+
+
+async def set_status(
+    db: AsyncConnection, listing: Skill, version: SkillVersion, status: VersionStatus, remark: Remark | None
+) -> None:
+    """Yank, withdraw, or make usable again."""
+    values = {"status": status.value, **_columns("status", remark)}
+    await db.execute(update(skill_version).where(skill_version.c.id == version.id).values(values))
+    kind = {
+        VersionStatus.YANKED: ChangeKind.YANK,
+        VersionStatus.WITHDRAWN: ChangeKind.WITHDRAW,
+        VersionStatus.LIVE: ChangeKind.UNYANK,
+    }[status]
+    await record_change(db, kind, listing, remark, version=version.version, digest=version.content_digest)
+
+
+async def set_deprecation(db: AsyncConnection, listing: Skill, version: SkillVersion, remark: Remark | None) -> None:
+    """Say that a version is better not used any more, or take that back."""
+    values = _columns("deprecation", remark)
+    await db.execute(update(skill_version).where(skill_version.c.id == version.id).values(values))
+    kind = ChangeKind.DEPRECATE if remark else ChangeKind.UNDEPRECATE
+    await record_change(db, kind, listing, remark, version=version.version, digest=version.content_digest)
+
+
+async def fall_back(db: AsyncConnection, listing: Skill) -> UUID | None:
+    """Make the newest usable version the live one; None if there is none."""
+    row = (await db.execute(FALL_BACK, {"skill_id": listing.id})).one_or_none()
+    return row.current_version_id if row else None
+
+
+async def set_standing(
+    db: AsyncConnection, listing: Skill, standing: Standing, remark: Remark | None, *, kind: ChangeKind
+) -> None:
+    """Take a listing down, or bring it back."""
+    values = {"standing": standing.value, "updated_at": func.now(), **_columns("standing", remark)}
+    await db.execute(update(skill).where(skill.c.id == listing.id).values(values))
+    await record_change(db, kind, listing, remark, standing=standing.value)
+
+
+async def set_tag(db: AsyncConnection, listing: Skill, tag: str, version: SkillVersion) -> None:
+    """Let a tag point to a version."""
+    statement = upsert(dist_tag).values(skill_id=listing.id, tag=tag, version_id=version.id)
+    moved = {"version_id": version.id, "updated_at": func.now()}
+    await db.execute(statement.on_conflict_do_update(index_elements=("skill_id", "tag"), set_=moved))
+    await record_change(db, ChangeKind.TAG, listing, None, tag=tag, version=version.version)
+
+
+async def remove_tag(db: AsyncConnection, listing: Skill, tag: str) -> None:
+    """Take a tag away, or NotFound."""
+    statement = delete(dist_tag).where(dist_tag.c.skill_id == listing.id, dist_tag.c.tag == tag)
+    if (await db.execute(statement)).rowcount == 0:
+        raise NotFound(f"{listing.name} has no tag {tag}.", code="tag_not_found")
+    await record_change(db, ChangeKind.TAG, listing, None, tag=tag, version=None)
+
+
+async def list_tags(db: AsyncConnection, skill_id: UUID) -> dict[str, str]:
+    """The version that each tag of a listing points to."""
+    joined = dist_tag.join(skill_version, dist_tag.c.version_id == skill_version.c.id)
+    statement = select(dist_tag.c.tag, skill_version.c.version).select_from(joined)
+    rows = await db.execute(statement.where(dist_tag.c.skill_id == skill_id).order_by(dist_tag.c.tag))
+    return {row.tag: row.version for row in rows}
+
+
+async def rename(db: AsyncConnection, listing: Skill, name: str) -> None:
+    """Give a listing a new name; the old one leads to it."""
+    await db.execute(update(skill).where(skill.c.id == listing.id).values(name=name, updated_at=func.now()))
+    # The new name is its own now, and no longer another way to it.
+    await db.execute(delete(skill_alias).where(skill_alias.c.alias == name, skill_alias.c.skill_id == listing.id))
+    await add_alias(db, listing.name, listing.id)
+    data = {"name": name, "from": listing.name}
+    await db.execute(insert(change).values(kind=ChangeKind.RENAME.value, skill_id=listing.id, data=data))
+
+
+async def is_name_taken(db: AsyncConnection, name: str) -> bool:
+    """Whether a listing has this name."""
+    return (await db.execute(select(skill.c.id).where(skill.c.name == name))).one_or_none() is not None
+
+
+async def lock_misnamed(db: AsyncConnection, repository_id: int, key: str) -> list[Skill]:
+    """The listings of a repository that are not called after it, locked until the end of the transaction."""
+    misnamed = ~skill.c.name.startswith(f"{key}/", autoescape=True)
+    return await _locked(db, skill.c.repository_id == repository_id, misnamed)
+
+
+async def adopt_listings(db: AsyncConnection, from_id: int, to_id: int) -> None:
+    """Give a repository the listings of another name of it, but for folders that it has listed already."""
+    await db.execute(ADOPT, {"from_id": from_id, "to_id": to_id})
+
+
+async def update_stars(db: AsyncConnection, repository_id: int, stars: int | None) -> None:
+    """Write the stars of a repository to its listings, where they differ."""
+    of_repository = skill.c.repository_id == repository_id
+    await db.execute(update(skill).where(of_repository, skill.c.stars.is_distinct_from(stars)).values(stars=stars))
+
+
+async def add_alias(db: AsyncConnection, alias: str, skill_id: UUID) -> None:
+    """Let another name lead to a listing."""
+    statement = upsert(skill_alias).values(alias=alias.lower(), skill_id=skill_id)
+    await db.execute(statement.on_conflict_do_nothing())
+
+
+async def record_change(
+    db: AsyncConnection, kind: ChangeKind, listing: Skill, remark: Remark | None, **more: object
+) -> None:
+    """One entry of the feed about a listing."""
+    reason = {"reason": {"code": remark.code, "message": remark.message}} if remark else {}
+    data: Mapping[str, Any] = {"name": listing.name, **more, **reason}
+    await db.execute(insert(change).values(kind=kind.value, skill_id=listing.id, data=data))
+
+
+def _columns(prefix: str, remark: Remark | None) -> dict[str, str | datetime | None]:
+    if remark is None:
+        return dict.fromkeys(f"{prefix}_{part}" for part in ("code", "message", "at", "by"))
+    return {
+        f"{prefix}_code": remark.code,
+        f"{prefix}_message": remark.message,
+        f"{prefix}_at": remark.at,
+        f"{prefix}_by": remark.by,
+    }
+
+
+async def versions_with(db: AsyncConnection, digest: str) -> list[tuple[Skill, SkillVersion]]:
+    """Every version with these bytes and its listing, which is locked until the end of the transaction."""
+    holders = select(skill_version.c.skill_id).where(skill_version.c.content_digest == digest)
+    found = await _locked(db, skill.c.id.in_(holders))
+    return [
+        (listing, version)
+        for listing in found
+        for version in await list_versions(db, listing.id)
+        if version.content_digest == digest
+    ]
+
+
+async def lock_targets(db: AsyncConnection, target: Target) -> list[Skill]:
+    """The listings that an entry of the blocklist is about by their names, locked."""
+    conditions = []
+    if target.repository is not None:
+        conditions.append(skill.c.name.startswith(f"{target.repository}/", autoescape=True))
+    if target.skill_name is not None:
+        conditions.append(func.split_part(skill.c.name, "/", 3) == target.skill_name)
+    return await _locked(db, *conditions)
+
+
+async def lock_blocked(db: AsyncConnection, target: Target, code: str) -> list[Skill]:
+    """The listings that are down because of such an entry, locked."""
+    is_down = (skill.c.standing == Standing.BLOCKED.value) & (skill.c.standing_code == code)
+    if target.content_digest is not None:
+        holders = select(skill_version.c.skill_id).where(skill_version.c.content_digest == target.content_digest)
+        return await _locked(db, is_down, skill.c.id.in_(holders))
+    return [each for each in await lock_targets(db, target) if each.standing is Standing.BLOCKED]
+
+
+async def submissions_of(db: AsyncConnection, skill_id: UUID) -> list[UUID]:
+    """The ids of the submissions that led to a listing."""
+    return list((await db.execute(select(submission.c.id).where(submission.c.skill_id == skill_id))).scalars())
+
+
+async def _locked(db: AsyncConnection, *conditions: ColumnElement[bool]) -> list[Skill]:
+    ids = list(
+        (await db.execute(select(skill.c.id).where(*conditions).order_by(skill.c.id).with_for_update())).scalars()
+    )
+    if not ids:
+        return []
+    return [skill_of(row) for row in await db.execute(read_skills().where(skill.c.id.in_(ids)).order_by(skill.c.id))]
