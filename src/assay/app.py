@@ -50,12 +50,13 @@ REMEMBERED_IDENTITIES = 10_000
 
 @dataclass(frozen=True)
 class App:
-    """What every process holds: settings, the database, the blobs, the time."""
+    """What every process holds: settings, the database, the blobs, the key that signs, the time."""
 
     settings: Settings
     database_url: str
     store: Database
     blobs: Blobs
+    key: SigningKey
     github: GitHub
     finder: SkillFinder
     limits: Limits
@@ -68,12 +69,16 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
     url, clock = database_url(settings), clock or Clock()
     async with open_database(url, PoolOptions(application=application)) as store, open_session() as session:
         await check_schema(store)
+        key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
+        async with store.begin() as db:
+            await register_key(db, key.id, key.public_pem)
         github = _github(settings, session, clock)
         yield App(
             settings=settings,
             database_url=url,
             store=store,
             blobs=open_blobs(settings),
+            key=key,
             github=github,
             finder=SkillFinder(github, clock),
             limits=Limits(),
@@ -85,9 +90,6 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
 async def open_tools(app: App) -> AsyncIterator[Tools]:
     """What the pipeline works with in a worker process."""
     settings, clock = app.settings, app.clock
-    key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
-    async with app.store.begin() as db:
-        await register_key(db, key.id, key.public_pem)
     ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
     ledger = Ledger(
         app.store,
@@ -103,7 +105,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
             scanners=scanners,
             policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
-            key=key,
+            key=app.key,
             clock=clock,
             budget=RetryBudget(seconds=settings.retry_seconds),
             identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),

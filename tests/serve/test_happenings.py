@@ -16,7 +16,7 @@ NUMBER, BATCH = uuid4(), uuid4()
 def a_change(submitted_by: str | None = None, kind: str = "submission", number: UUID | None = NUMBER, **data: object):
     """An entry of the feed."""
     named = ("pdf", "acme", "tools") if number else (None, None, None)
-    return QueueChange(1, kind, number, *named, submitted_by, data, datetime(2026, 1, 1, tzinfo=UTC))
+    return QueueChange(1, kind, number, None, *named, submitted_by, data, datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_a_new_submission_concerns_everybody_its_own_page_and_its_submitter() -> None:
@@ -69,11 +69,11 @@ def test_reason_and_score_are_told() -> None:
     assert (moved.score, moved.reason) == (3, "critical")
 
 
-def test_what_is_no_record_is_refused_and_other_kinds_mean_nothing_here() -> None:
+def test_what_is_no_record_is_refused_and_the_catalogue_is_another_topic() -> None:
     """A row that nobody understands must be noticed, and a publication is not the queue's business."""
     for bad in ({}, {"from": None, "to": "NOWHERE", "trigger": "x"}, {"from": None, "to": "RECEIVED", "trigger": 5}):
         with pytest.raises(msgspec.ValidationError):
             understand(a_change(**bad))
     with pytest.raises(msgspec.ValidationError):
         understand(a_change(number=None, **{"from": None, "to": "RECEIVED", "trigger": "x"}))
-    assert understand(a_change(kind="publish", name="acme/tools/pdf")) is None
+    assert understand(a_change(kind="publish", name="acme/tools/pdf")).topics == ("catalogue",)

@@ -34,6 +34,13 @@ class Target:
     skill_name: str | None = None
     everywhere: bool = False
 
+    def covers(self, other: "Target") -> bool:
+        """Whether an entry with this target is about a skill of which that much is known."""
+        if self.content_digest is not None:
+            return self.content_digest == other.content_digest
+        same_name = self.skill_name in (None, other.skill_name)
+        return same_name and (self.everywhere or self.repository == other.repository)
+
 
 @dataclass(frozen=True, slots=True)
 class BlocklistEntry:

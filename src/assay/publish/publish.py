@@ -55,15 +55,17 @@ async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Ap
     None stands for what cannot be one, because its name or folder is listed already or it is blocked: see
     `publish_again`.
     """
-    targets = [target_of(submission, approved.source.digest) for submission, approved in wanted]
-    if await find_blocks(db, targets):
+    targets = {submission.id: target_of(submission, approved.source.digest) for submission, approved in wanted}
+    blocks = await find_blocks(db, list(targets.values()))
+    free = [each for each in wanted if not any(block.target.covers(targets[each[0].id]) for block in blocks)]
+    if not free:
         return [None] * len(wanted)
-    scans = await save_scans(db, 1, [approved.examined for _, approved in wanted])
-    news = [_first_version(submission, approved, scans[approved.source.digest]) for submission, approved in wanted]
+    scans = await save_scans(db, 1, [approved.examined for _, approved in free])
+    news = [_first_version(submission, approved, scans[approved.source.digest]) for submission, approved in free]
     listed = await list_first_versions(db, news)
     moves = {
         new.listing.id: _published(submission, approved, new.listing.id, new.version)
-        for (submission, approved), new in zip(wanted, news, strict=True)
+        for (submission, approved), new in zip(free, news, strict=True)
         if new.listing.id in listed
     }
     moved = await move_all(db, list(moves.values()))
@@ -77,14 +79,14 @@ async def publish_again(db: AsyncConnection, submission: Submission, approved: A
     """Make this content the live version of a listing that exists, or refuse: the name or folder is another's, the
     listing is blocked, or this very version was taken back.
     """
+    blocked = await find_block(db, target_of(submission, approved.source.digest))
+    if blocked is not None:
+        return await block_submission(db, submission, blocked)
     scans = await save_scans(db, 1, [approved.examined])
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     if listed is None or listed.name != approved.name:
         reason = _name_taken(approved.name, listed.name if listed else None)
         return await refuse_submission(db, submission, reason, trigger="name taken")
-    blocked = await find_block(db, target_of(submission, approved.source.digest))
-    if blocked is not None:
-        return await block_submission(db, submission, blocked)
     listing = replace(_listing(submission, approved), id=listed.id)
     versions = await list_versions(db, listing.id)
     known = next((each for each in versions if each.content_digest == approved.source.digest), None)

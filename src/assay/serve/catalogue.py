@@ -16,7 +16,7 @@ from assay.store.contents import list_files
 from assay.store.counts import count_skills
 from assay.store.names import other_names
 from assay.store.scans import list_scans
-from assay.store.skills import find_skill, get_skill, list_skills, list_versions
+from assay.store.skills import find_skill, get_skill, list_first_published, list_skills, list_versions
 
 # What the cursors of this list are marked with.
 CURSORS = "skills"
@@ -53,6 +53,11 @@ async def read_catalogue(db: AsyncConnection, *, cursor: str | None, limit: int)
 async def read_newest(db: AsyncConnection, limit: int) -> list[Skill]:
     """The first page without its total, for whoever has the number already."""
     return await list_skills(db, before=None, limit=limit)
+
+
+async def read_first_published(db: AsyncConnection, limit: int) -> list[Skill]:
+    """The listings that were published first the shortest time ago."""
+    return await list_first_published(db, limit)
 
 
 async def find_listing(db: AsyncConnection, wanted: str) -> Skill:

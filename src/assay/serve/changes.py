@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from assay.model.change import PUBLIC_KINDS
 from assay.store.changes import Change, number_changes, read_changes
 from assay.store.database import Database
@@ -11,10 +9,11 @@ from assay.store.database import Database
 
 @dataclass(frozen=True)
 class ChangesPage:
-    """Changes in order, and the serial to ask after next time."""
+    """Changes in order, the serial to ask after next time, and whether there are more already."""
 
     changes: list[Change]
     next_since: int
+    has_more: bool
 
 
 async def follow_changes(store: Database, *, since: int, limit: int) -> ChangesPage:
@@ -22,9 +21,6 @@ async def follow_changes(store: Database, *, since: int, limit: int) -> ChangesP
     async with store.begin() as db:
         await number_changes(db)
     async with store.begin() as db:
-        changes = await _public(db, since, limit)
-    return ChangesPage(changes, changes[-1].serial if changes else since)
-
-
-async def _public(db: AsyncConnection, since: int, limit: int) -> list[Change]:
-    return await read_changes(db, since, limit, PUBLIC_KINDS)
+        changes = await read_changes(db, since, limit + 1, PUBLIC_KINDS)
+    page = changes[:limit]
+    return ChangesPage(page, page[-1].serial if page else since, len(changes) > limit)

@@ -1,15 +1,18 @@
-"""What a change of the feed means to those who watch the queue."""
+"""What a change of the feed means to those who watch the queue or the catalogue."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
+from assay.model.change import ChangeKind
 from assay.model.submission import State
 from assay.store.changes import QueueChange
 
 EVERYBODY = "all"
+CATALOGUE = "catalogue"
 TIERS = {State.TIER1_SCANNING: 1, State.TIER2_SCANNING: 2}
 # Where a scan that ended leads; a lease that was lost or a failure is no end of a scan.
 AFTER_A_SCAN = frozenset(
@@ -61,7 +64,17 @@ class BatchCreated:
     at: datetime
 
 
-Happening = Moved | Scanned | BatchCreated
+@dataclass(frozen=True, slots=True)
+class CatalogueChanged:
+    """Something in the catalogue is no longer as it was."""
+
+    kind: ChangeKind
+    skill_id: UUID | None
+    data: Mapping[str, object]
+    at: datetime
+
+
+Happening = Moved | Scanned | BatchCreated | CatalogueChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +115,16 @@ def topic_of_submission(submission_id: UUID) -> str:
     return f"one:{submission_id}"
 
 
-def understand(change: QueueChange) -> Happenings | None:
-    """What it means; None if it means nothing to the queue. Raises msgspec.ValidationError if it is not a record."""
-    match change.kind:
-        case "submission":
+def understand(change: QueueChange) -> Happenings:
+    """What it means. Raises msgspec.ValidationError if it is not a record."""
+    match ChangeKind(change.kind):
+        case ChangeKind.SUBMISSION:
             return _of_submission(change, msgspec.convert(change.data, _Step))
-        case "bulk":
+        case ChangeKind.BULK:
             return _of_batch(change, msgspec.convert(change.data, _Batch))
-        case _:
-            return None
+        case kind:
+            changed = CatalogueChanged(kind, change.skill_id, change.data, change.created_at)
+            return Happenings((CATALOGUE,), (changed,))
 
 
 def _of_batch(change: QueueChange, record: _Batch) -> Happenings:

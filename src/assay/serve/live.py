@@ -1,4 +1,4 @@
-"""Live events of the queue, for everybody who listens to this process.
+"""Live events of the queue and the catalogue, for everybody who listens to this process.
 
 The change feed is the truth: each change is read once, in the order of its serial, encoded once and told to all whom
 it concerns. Notices of the database say when to look. A timer looks anyway, because notices get lost, and because a
@@ -183,8 +183,6 @@ class Hub:
             happenings = understand(change)
         except msgspec.ValidationError as problem:
             log.error("A change was not understood", serial=change.serial, problem=str(problem))
-            happenings = None
-        if happenings is None:
             self.audience.ring.pass_over(change.serial)
             return
         data = self._encode(change.serial, happenings)

@@ -9,9 +9,10 @@ Two notices go with it: `assay_change` when a transaction that wrote changes com
 `assay_serial` when they have serials, with the highest one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import func, select, text
@@ -19,6 +20,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import change, repository, submission
 
+COLUMNS = (
+    change.c.serial,
+    change.c.kind,
+    change.c.submission_id,
+    change.c.skill_id,
+    change.c.data,
+    change.c.created_at,
+)
 LOCK = 20_260_102
 AT_MOST = 10_000
 
@@ -81,6 +90,7 @@ class QueueChange:
     serial: int
     kind: str
     submission_id: UUID | None
+    skill_id: UUID | None
     skill_name: str | None
     owner: str | None
     repository: str | None
@@ -110,18 +120,23 @@ async def newest_serial(db: AsyncConnection) -> int:
     return int(newest.scalar_one())
 
 
+async def newest_change(db: AsyncConnection, kinds: tuple[str, ...]) -> Change | None:
+    """The last change of these kinds."""
+    statement = (
+        select(*COLUMNS)
+        .where(change.c.serial.is_not(None), change.c.kind.in_(kinds))
+        .order_by(change.c.serial.desc())
+        .limit(1)
+    )
+    row = (await db.execute(statement)).one_or_none()
+    return Change(*row) if row else None
+
+
 async def read_changes(
     db: AsyncConnection, since: int, limit: int, kinds: tuple[str, ...] | None = None
 ) -> list[Change]:
     """The changes after a serial, in order."""
-    statement = select(
-        change.c.serial,
-        change.c.kind,
-        change.c.submission_id,
-        change.c.skill_id,
-        change.c.data,
-        change.c.created_at,
-    ).where(change.c.serial > since)
+    statement = select(*COLUMNS).where(change.c.serial > since)
     if kinds is not None:
         statement = statement.where(change.c.kind.in_(kinds))
     return [Change(*row) for row in await db.execute(statement.order_by(change.c.serial).limit(limit))]
@@ -136,6 +151,7 @@ async def read_queue_changes(db: AsyncConnection, since: int, limit: int) -> lis
         change.c.serial,
         change.c.kind,
         change.c.submission_id,
+        change.c.skill_id,
         submission.c.skill_name,
         repository.c.owner,
         repository.c.name,
@@ -144,4 +160,5 @@ async def read_queue_changes(db: AsyncConnection, since: int, limit: int) -> lis
         change.c.created_at,
     ).select_from(joined)
     ordered = statement.where(change.c.serial > since).order_by(change.c.serial).limit(limit)
-    return [QueueChange(*row) for row in await db.execute(ordered)]
+    rows: Iterable[Sequence[Any]] = await db.execute(ordered)
+    return [QueueChange(*row) for row in rows]

@@ -113,6 +113,12 @@ async def list_skills(db: AsyncConnection, *, before: tuple[datetime, UUID] | No
     return [skill_of(row) for row in await db.execute(ordered)]
 
 
+async def list_first_published(db: AsyncConnection, limit: int) -> list[Skill]:
+    """Live listings, those that came last first."""
+    ordered = read_skills().where(IS_LIVE).order_by(skill.c.created_at.desc(), skill.c.id.desc()).limit(limit)
+    return [skill_of(row) for row in await db.execute(ordered)]
+
+
 def read_skills() -> Select[Any]:
     """Listings with their live version and repository."""
     joined = skill.join(skill_version, and_(skill.c.current_version_id == skill_version.c.id)).join(

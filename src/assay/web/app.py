@@ -23,8 +23,9 @@ from assay.model.account import Caller
 from assay.model.errors import AssayError
 from assay.serve.live import Hub
 from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
+from assay.web.admin import blocklist as admin_blocklist
 from assay.web.admin import queue as admin_queue
-from assay.web.api import audit, changes, skills, submissions
+from assay.web.api import audit, blocklist, changes, skills, submissions
 from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
 from assay.web.auth import github, password, session
@@ -33,9 +34,10 @@ from assay.web.errors import on_assay_error, on_bug, on_http_error
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
-from assay.web.pages import admin, catalogue, home, queue, sign_in
+from assay.web.pages import admin, catalogue, home, queue, rss, sign_in
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
+from assay.web.signed import answer_signed
 from assay.web.traffic import Traffic
 
 HERE = Path(__file__).parent
@@ -63,7 +65,11 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             submissions.router,
             skills.router,
             changes.changes,
+            changes.watch_catalogue,
+            changes.watch_skills,
             changes.keys,
+            blocklist.router,
+            admin_blocklist.router,
             admin_queue.router,
             audit.audit,
             session.me,
@@ -79,6 +85,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             readyz,
             metrics,
             home.home,
+            rss.feed,
             catalogue.skills,
             catalogue.skill,
             queue.queue,
@@ -124,7 +131,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
         logging_config=None,
     )
     check_routes(app)
-    app.asgi_handler = answer_head(traffic.counting(app.asgi_handler))
+    app.asgi_handler = answer_head(traffic.counting(answer_signed(app.asgi_handler)))
     return app
 
 

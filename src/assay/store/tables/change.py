@@ -23,6 +23,8 @@ change = Table(
 )
 # The page of a skill, and the copy at the edge, ask for the last changes of one listing.
 Index("change_skill_id_idx", change.c.skill_id, change.c.serial, postgresql_where=change.c.skill_id.is_not(None))
+# The copy of the blocklist asks what is new in it, among millions of other changes.
+Index("change_blocklist_idx", change.c.serial, postgresql_where=text("kind IN ('block', 'unblock')"))
 Index(
     "change_unnumbered_idx",
     change.c.transaction_id,

@@ -108,6 +108,7 @@ Index(
     postgresql_ops={"search_text": "gin_trgm_ops"},
 )
 Index("skill_updated_at_idx", skill.c.updated_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
+Index("skill_created_at_idx", skill.c.created_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
 # The last part of the name, by which people ask who do not know the repository.
 Index(
     "skill_slug_idx",

@@ -6,8 +6,9 @@ from uuid import UUID
 
 import msgspec
 
+from assay.model.change import ChangeKind
 from assay.model.submission import State
-from assay.serve.happenings import BatchCreated, Happening, Happenings, Moved, Scanned
+from assay.serve.happenings import BatchCreated, CatalogueChanged, Happening, Happenings, Moved, Scanned
 from assay.web.api.views import View
 
 RETRY_MILLISECONDS = 2_000
@@ -54,6 +55,15 @@ class GoneView(View, frozen=True):
     newest: Annotated[int, msgspec.Meta(description="The serial from which this stream goes on.")]
 
 
+class ChangeEventView(View, frozen=True):
+    """Data of `catalogue_changed`: what `/api/v1/changes` says of it, too."""
+
+    kind: ChangeKind
+    skill_id: UUID | None
+    data: dict[str, object]
+    created_at: datetime
+
+
 EventView = SubmissionEventView | ScanCompleteView | SubmissionsCreatedView | GoneView
 
 
@@ -90,6 +100,9 @@ def _encode(happening: Happening, serial: int | None = None) -> bytes:
             return _block(
                 "submissions_created", SubmissionsCreatedView(batch=batch, count=count, source=source, at=at), serial
             )
+        case CatalogueChanged(kind, skill_id, data, at):
+            view = ChangeEventView(kind=kind, skill_id=skill_id, data=dict(data), created_at=at)
+            return _block("catalogue_changed", view, serial)
         case _:
             assert_never(happening)
 
@@ -119,6 +132,6 @@ def _present_scan(scanned: Scanned) -> ScanCompleteView:
     )
 
 
-def _block(name: str, view: EventView, serial: int | None) -> bytes:
+def _block(name: str, view: View, serial: int | None) -> bytes:
     identified = b"" if serial is None else b"id: %d\n" % serial
     return b"event: %b\n%bdata: %b\n\n" % (name.encode(), identified, msgspec.json.encode(view))

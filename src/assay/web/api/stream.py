@@ -43,10 +43,10 @@ async def watch_submissions(
 ) -> EventStream:
     """Every change of state once, in one order, whichever process made it; many created at once are one event."""
     if not mine:
-        return await _open(live, EVERYBODY, last_event_id)
+        return await open_stream(live, EVERYBODY, last_event_id)
     if caller.account_id is None:
         raise Unauthenticated("mine: sign in to watch your own submissions.")
-    return await _open(live, topic_of_account(caller.account_id), last_event_id)
+    return await open_stream(live, topic_of_account(caller.account_id), last_event_id)
 
 
 @get(
@@ -60,10 +60,11 @@ async def watch_submission(
     """Every change of its state, from now on or after the `Last-Event-ID`."""
     async with assay.store.begin() as db:
         await get_submission(db, submission_id)
-    return await _open(live, topic_of_submission(submission_id), last_event_id)
+    return await open_stream(live, topic_of_submission(submission_id), last_event_id)
 
 
-async def _open(live: Hub, topic: str, last_event_id: str | None) -> EventStream:
+async def open_stream(live: Hub, topic: str, last_event_id: str | None) -> EventStream:
+    """A stream of one topic, from now on or after an event that was received before."""
     after = _serial(last_event_id)
     listener = await live.listen(topic, after)
     opening = encode_opening(listener.start)

@@ -262,10 +262,13 @@ class ChangeView(View, frozen=True):
 
 
 class ChangesView(View, frozen=True):
-    """Changes in order; ask again with `since` = `nextSince`."""
+    """Changes of a registry in order; ask again with `since` = `nextSince`, at once if `hasMore`."""
 
+    registry: str
+    since: int
     changes: list[ChangeView]
     next_since: int
+    has_more: bool
 
 
 class CheckView(View, frozen=True):

@@ -50,6 +50,10 @@ CREATE INDEX change_skill_id_idx ON change (skill_id, serial) WHERE skill_id IS 
 -- ;
 CREATE INDEX submission_skill_id_idx ON submission (skill_id) WHERE skill_id IS NOT NULL
 -- ;
+CREATE INDEX change_blocklist_idx ON change (serial) WHERE kind IN ('block', 'unblock')
+-- ;
+CREATE INDEX skill_created_at_idx ON skill (created_at DESC, id DESC) WHERE standing = 'live'
+-- ;
 CREATE TABLE skill_alias (
     alias TEXT NOT NULL,
     skill_id UUID NOT NULL,
