@@ -12,6 +12,7 @@ from assay.scan.fold import CONTINUED
 from assay.scan.region import Region, Regions, is_negated, is_quoted, is_warned, regions_of
 
 _LINE_END = re.compile(rb"[\n\x0b]")
+_FRONT_MATTER = re.compile(rb"\A\s{0,8}---[ \t]*\n.*?^---", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,15 @@ class Text:
         """Whether this is said not to be done."""
         return region is Region.PROSE and is_negated(self.data, offset)
 
-    def is_quoted(self, offset: int) -> bool:
-        """Whether a quotation begins here."""
-        return self.is_prose and is_quoted(self.data, offset)
+    def is_quoted(self, offset: int, region: Region) -> bool:
+        """Whether a quotation begins here; in code and in the front matter a quotation mark only begins a value."""
+        return self.is_prose and region is Region.PROSE and offset >= self._body and is_quoted(self.data, offset)
+
+    @cached_property
+    def _body(self) -> int:
+        """Where the front matter ends."""
+        block = _FRONT_MATTER.match(self.data)
+        return block.end() if block else 0
 
     @property
     def is_prose(self) -> bool:
