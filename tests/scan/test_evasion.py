@@ -35,7 +35,7 @@ KNOWN_GAPS: dict[str, str] = {
     "unicode escapes": "DF-007 PI-002",
     "HTML entities throughout": "PI-002",
     # A piece ends where more than twelve plain characters, or one like "~", stand between two escapes.
-    "URL-encoding": "CT-002 CT-004 DF-007 EX-005 EX-006 EX-010 EX-011 EX-012 HT-005 OB-005 PI-002 TA-005",
+    "URL-encoding": "CT-002 CT-004 DF-007 EX-005 EX-006 EX-010 EX-011 EX-012 HO-004 HT-005 OB-005 PI-002 TA-005",
     "HTML entities": "PI-002",
     # What flows where is not traced in decoded text; and of a word of two letters no backslash is taken away.
     "hex escapes": "DF-002 DF-004",
@@ -56,11 +56,14 @@ KNOWN_GAPS: dict[str, str] = {
     "Python comment": "PI-002",
     "Python docstring": "PI-002",
     "note in a here-document": "PI-002",
+    # What stands at the two ends of such a pattern is put together in two texts.
     "strings glued together": "AT-003 EX-011",
+    # Two lines below each other are what it looks for, and these put other signs between them.
     "list item": "EX-010",
     "table cell": "EX-010",
-    "fence": "OB-008",
-    "fence called an example": "OB-008",
+    # These read scripts and nothing else.
+    "fence": "OB-008 TA-002",
+    "fence called an example": "OB-008 TA-002",
 }
 
 
