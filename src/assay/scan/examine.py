@@ -125,7 +125,7 @@ def _confidence(rule: Rule, text: Text, match: re.Match[bytes], purpose: Purpose
         confidence *= NEGATED_FACTOR
     elif text.is_doubtful(match.start(), region):
         confidence *= WARNED_FACTOR
-    elif text.is_quoted(match.start()):
+    elif text.is_quoted(match.start(), region):
         confidence *= QUOTED_FACTOR
     return round(confidence * weight_of_purpose(rule, text, purpose), 3)
 

@@ -1,5 +1,6 @@
 """A text: one reading of a file, ready to be searched, and the way back from an offset in it to a line of the file."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
 from assay.scan.region import Region, Regions, is_negated, is_quoted, is_warned, regions_of
+
+_FRONT_MATTER = re.compile(rb"\A\s{0,8}---[ \t]*\n.*?^---", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,15 @@ class Text:
         """Whether this is said not to be done."""
         return region is Region.PROSE and is_negated(self.data, offset)
 
-    def is_quoted(self, offset: int) -> bool:
-        """Whether a quotation begins here."""
-        return self.is_prose and is_quoted(self.data, offset)
+    def is_quoted(self, offset: int, region: Region) -> bool:
+        """Whether a quotation begins here; in code and in the front matter a quotation mark only begins a value."""
+        return self.is_prose and region is Region.PROSE and offset >= self._body and is_quoted(self.data, offset)
+
+    @cached_property
+    def _body(self) -> int:
+        """Where the front matter ends."""
+        block = _FRONT_MATTER.match(self.data)
+        return block.end() if block else 0
 
     @property
     def is_prose(self) -> bool:
