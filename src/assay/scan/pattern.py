@@ -1,6 +1,7 @@
 """A pattern: what a rule searches for, in the two dialects in which it is searched.
 
 Patterns run over folded bytes (see `fold.py`). A space stands for any run of white space, also one that wraps a line.
+A pattern that begins with common words may say with `(?#)` from where on it is rare; that changes only how fast it is.
 """
 
 import re
@@ -12,6 +13,8 @@ from assay.model.errors import Invalid
 MAX_MATCH_BYTES = 1024
 _SPACE, _SPACES, _MAYBE_SPACES = r"\s{1,16}", r"\s+", r"\s*"
 _MAYBE_SPACE = r"\s{0,16}"
+# A comment to regular expressions: what stands behind it is rare, so that the fast engine searches for nothing else.
+FROM_HERE = "(?#)"
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 # With escapes, character classes and group prefixes blotted out, a pattern shows its repeats and nothing else.
@@ -40,7 +43,10 @@ class Pattern:
     def loose(self) -> bytes:
         """The dialect of the fast engine, which has no use for bounds on white space, and is slower with them."""
         # Nobody looks again at what a probe saw, so it must see the same in either engine.
-        return self._exact if self.is_probe else _spelled(self.text, _SPACES, _MAYBE_SPACES)
+        if self.is_probe:
+            return self._exact
+        # A match ends where its rare end does, and whether the rest stands before it is looked at afterwards.
+        return _spelled(self.text.rpartition(FROM_HERE)[2], _SPACES, _MAYBE_SPACES)
 
     @cached_property
     def _exact(self) -> bytes:
