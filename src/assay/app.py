@@ -44,6 +44,7 @@ from assay.store.keys import register_key
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
+from assay.upstream import Watch
 
 REMEMBERED_IDENTITIES = 10_000
 
@@ -124,6 +125,11 @@ def pause_gate(app: App) -> Gate:
     return is_paused
 
 
+def open_watch(app: App) -> Watch:
+    """What compares listings with their sources."""
+    return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds))
+
+
 def watch_limits(settings: Settings) -> WatchLimits:
     """From when on something is wrong with the queue."""
     working = timedelta(seconds=settings.stuck_seconds)
@@ -131,6 +137,7 @@ def watch_limits(settings: Settings) -> WatchLimits:
     return WatchLimits(
         stuck={state: waiting if state is State.RECEIVED else working for state in ACTIVE},
         oldest_waiting=timedelta(seconds=settings.oldest_waiting_seconds),
+        watch_every=timedelta(seconds=settings.watch_seconds) if settings.watch_seconds else None,
     )
 
 

@@ -23,6 +23,7 @@ from assay.publish.ledger import Ledger
 from assay.publish.postpone import give_up, retry_or_fail, snooze
 from assay.publish.publish import Approved
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
+from assay.publish.withdraw import take_down_listing
 from assay.queue.job import Job
 from assay.queue.outcome import Again, Done, Outcome
 from assay.queue.retry import RetryBudget
@@ -34,6 +35,8 @@ from assay.store.transitions import LostLease, renew
 log = structlog.get_logger()
 # So long a job that another worker took over is left alone; by then that one has ended it, or is gone.
 TAKEN_OVER_SECONDS = 30
+# The repository is there and the skill is not: the listing would point to nothing.
+NO_LONGER_THERE = frozenset({"skill_not_in_source", "source_empty"})
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ async def _settle(submission: Submission, problem: NotFound | Invalid | Unavaila
                     return await retry_or_fail(db, held, reason, tools.budget)
                 case NotFound() | Invalid():
                     await refuse_submission(db, held, reason, trigger="refused")
+                    if held.skill_id is not None and problem.code in NO_LONGER_THERE:
+                        await take_down_listing(db, held.skill_id, reason, at=tools.clock.now())
                     return Done()
     except LostLease:
         return Again(TAKEN_OVER_SECONDS)

@@ -87,6 +87,10 @@ class Settings(BaseModel):
         3600, ge=60, le=604800, description="An alarm is raised when a submission has waited for so long."
     )
 
+    watch_seconds: int = Field(
+        21_600, ge=0, le=2_592_000, description="Every listing is compared with its source so often. 0: never."
+    )
+
     @field_validator("github_tokens", "admin_logins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:

@@ -17,6 +17,7 @@ from assay.store.orphans import Orphan
 from assay.store.pauses import Pause
 from assay.store.processes import SeenProcess
 from assay.store.stuck import StuckCount
+from assay.store.upstream import Freshness
 from tests.backlog import NOW
 
 LIMITS = WatchLimits(stuck=dict.fromkeys(ACTIVE, timedelta(seconds=300)))
@@ -58,6 +59,7 @@ HEALTHY = QueueFacts(
     was_paused=False,
     processes=(a_worker(), a_worker(timedelta(hours=2))),
     chores=(a_chore(), a_chore(RECONCILE), a_chore(RESCUE_ORPHANS)),
+    sources=Freshness(3, NOW - timedelta(hours=1), 0),
 )
 
 
@@ -203,3 +205,12 @@ def test_every_alarm_says_what_to_do() -> None:
     assert set(MEANS) == set(WHAT_TO_DO) == set(Code)
     [alarm] = alarms(processes=())
     assert alarm.message == f"{alarm.finding} {WHAT_TO_DO[alarm.code]}"
+
+
+def test_a_source_that_nobody_looks_at_is_forgotten() -> None:
+    """I20: the age of the longest unseen source is an alarm, and there is none where nobody is to watch."""
+    long_ago = Freshness(3, NOW - timedelta(hours=13), 0)
+    watched = replace(LIMITS, watch_every=timedelta(hours=6))
+    assert [alarm.code for alarm in raise_alarms(replace(HEALTHY, sources=long_ago), watched)] == ["sources_forgotten"]
+    assert raise_alarms(HEALTHY, watched) == []
+    assert raise_alarms(replace(HEALTHY, sources=long_ago), LIMITS) == []

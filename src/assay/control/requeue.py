@@ -58,6 +58,13 @@ async def requeue(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: 
     return handled
 
 
+async def requeue_quietly(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: str) -> list[Submission]:
+    """A new cycle for each, behind what is new: nobody asked for it, so nobody waits for it."""
+    found = await lock_by_ids(db, ids)
+    chosen = [each for each in found.values() if each.state in REQUEUEABLE]
+    return await _give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES) if chosen else []
+
+
 async def reprocess(
     db: AsyncConnection, selection: Selection, *, limit: int, dry_run: bool, by: str, reason: str
 ) -> Reprocessed:

@@ -2,7 +2,7 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from assay.model.errors import NotFound, Unavailable
 from assay.model.repository import Host, RepositoryName
 
 REMEMBERED_ANSWERS = 2_000
+LONGEST_SHA = 100
 LARGEST_JSON_BYTES = 32 * 1024 * 1024
 REDIRECTS = 3
 DEFAULT_PAUSE_SECONDS = 60
@@ -27,6 +28,7 @@ ASK_WITH_ANOTHER_TOKEN = frozenset({"rate_limited", "github_bad_token"})
 REGULAR_MODES = frozenset({"100644", "100755", "100664"})
 
 T = TypeVar("T", bound=msgspec.Struct)
+Said = TypeVar("Said")
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,20 @@ class GitHub:
         """The newest commit of the default branch."""
         return (await self._get(f"{self.urls.api}/repos/{name}/commits/HEAD", _Commit)).sha
 
+    async def has_moved(self, name: RepositoryName, known: str) -> bool:
+        """Whether the newest commit of the default branch is another one. If it is not, that costs no call."""
+        url = f"{self.urls.api}/repos/{name}/commits/HEAD"
+        # To this form of the answer, the commit itself is the ETag: it need not have been asked before.
+        extra = {"Accept": "application/vnd.github.sha", "If-None-Match": f'"{known}"'}
+
+        async def ask(auth: GitHubAuth) -> bool:
+            async with self._answer(url, auth, extra, charged=True) as response:
+                if response.status == 304:
+                    return False
+                return (await _read_at_most(response, LONGEST_SHA)).strip() != known.encode()
+
+        return await self._with_a_token(ask)
+
     async def get_tree(self, name: RepositoryName, commit: str) -> list[TreeEntry]:
         """All files of a commit; Unavailable if GitHub cut the list short."""
         url = f"{self.urls.api}/repos/{name}/git/trees/{commit}?recursive=1"
@@ -124,11 +140,14 @@ class GitHub:
             yield response.content
 
     async def _get(self, url: str, kind: type[T], *, remember: bool = True) -> T:
+        return await self._with_a_token(lambda auth: self._get_with(auth, url, kind, remember=remember))
+
+    async def _with_a_token(self, ask: Callable[[GitHubAuth], Awaitable[Said]]) -> Said:
         """Ask with the best token, and with the next best if GitHub does not want that one now."""
         while True:
             auth = self.budget.choose()
             try:
-                return await self._get_with(auth, url, kind, remember=remember)
+                return await ask(auth)
             except Unavailable as problem:
                 if problem.code not in ASK_WITH_ANOTHER_TOKEN:
                     raise

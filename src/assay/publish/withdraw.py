@@ -6,6 +6,7 @@ goes too, and says why.
 
 import re
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,6 +14,7 @@ from assay.model.change import ChangeKind
 from assay.model.errors import Conflict, Invalid
 from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
+from assay.model.submission import Reason
 from assay.store.audit import record_audit
 from assay.store.listings import (
     fall_back,
@@ -24,6 +26,7 @@ from assay.store.listings import (
     set_status,
     set_tag,
 )
+from assay.store.skills import find_name
 
 TAG = re.compile(r"[a-z][a-z0-9._-]{0,39}")
 LONGEST_REASON = 1_000
@@ -93,6 +96,13 @@ async def unlist(db: AsyncConnection, name: str, why: Remark) -> Skill:
 async def tombstone(db: AsyncConnection, name: str, why: Remark) -> Skill:
     """Take a live listing down, because its source is gone."""
     return await _take_down(db, name, Standing.GONE, why, ChangeKind.TOMBSTONE)
+
+
+async def take_down_listing(db: AsyncConnection, skill_id: UUID, reason: Reason, *, at: datetime) -> None:
+    """The same for whoever knows the listing by its id; nothing if it is not live any more."""
+    name = await find_name(db, skill_id)
+    if name is not None and (await lock_skill(db, name)).standing is Standing.LIVE:
+        await tombstone(db, name, Remark(reason.code, reason.message, at, "worker"))
 
 
 async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str) -> Skill:

@@ -112,6 +112,14 @@ def _counters_differ(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]
         yield Alarm(Code.COUNTERS_DIFFER, f"The counters were off by {number:,} in all.")
 
 
+def _sources_forgotten(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    """Listings that nobody compares with their sources any more."""
+    oldest = facts.sources.oldest_seen_at
+    if limits.unseen is not None and oldest is not None and facts.now - oldest > limits.unseen:
+        finding = f"A source was last seen {_duration(facts.now - oldest)} ago."
+        yield Alarm(Code.SOURCES_FORGOTTEN, finding, since=oldest + limits.unseen)
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -138,6 +146,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _failing,
     _chores,
     _counters_differ,
+    _sources_forgotten,
     _detector_blind,
     _paused,
 )

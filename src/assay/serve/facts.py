@@ -21,6 +21,7 @@ from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
 from assay.store.processes import SeenProcess, list_processes
 from assay.store.stuck import StuckCount, StuckRow, Thresholds, count_stuck, list_stuck
+from assay.store.upstream import Freshness, read_freshness
 
 COUNTED = 1_000
 LOOKED_AT = 500
@@ -34,11 +35,18 @@ class WatchLimits:
     stuck: Thresholds
     oldest_waiting: timedelta = timedelta(hours=1)
     alive: timedelta = timedelta(seconds=30)
+    # How often sources are looked at; None if nobody does.
+    watch_every: timedelta | None = None
 
     @property
     def stall(self) -> timedelta:
         """A stage that had work for so long and brought nothing out has stalled."""
         return 3 * max(self.stuck[state] for state in ACTIVE - {State.RECEIVED})
+
+    @property
+    def unseen(self) -> timedelta | None:
+        """A source that was not seen for so long is forgotten: two turns, and some time for a busy registry."""
+        return 2 * self.watch_every + timedelta(minutes=10) if self.watch_every else None
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class QueueFacts:
     was_paused: bool
     processes: Sequence[SeenProcess]
     chores: Sequence[ChoreRecord]
+    sources: Freshness
 
     @property
     def waiting(self) -> int:
@@ -107,6 +116,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         was_paused=await was_paused(db, now - limits.stall),
         processes=await list_processes(db),
         chores=await list_chores(db),
+        sources=await read_freshness(db),
     )
 
 

@@ -19,7 +19,7 @@ from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.store.publications import DESCRIBED
 from assay.store.skills import get_skill, list_versions, read_skills, skill_of
-from assay.store.tables import change, dist_tag, skill, skill_alias, skill_version, submission
+from assay.store.tables import change, dist_tag, repository, skill, skill_alias, skill_version, submission
 
 # The newest version that may be used becomes the live one, and the listing says what it said then.
 FALL_BACK = text(
@@ -145,13 +145,23 @@ async def lock_misnamed(db: AsyncConnection, repository_id: int, key: str) -> li
     return await _locked(db, skill.c.repository_id == repository_id, misnamed)
 
 
+async def names_in(db: AsyncConnection, repository_id: int, standing: Standing, code: str | None = None) -> list[str]:
+    """The names of the listings of a repository that stand so, and for this reason if one is given."""
+    statement = select(skill.c.name).where(skill.c.repository_id == repository_id, skill.c.standing == standing.value)
+    if code is not None:
+        statement = statement.where(skill.c.standing_code == code)
+    return list((await db.execute(statement.order_by(skill.c.name))).scalars())
+
+
 async def adopt_listings(db: AsyncConnection, from_id: int, to_id: int) -> None:
     """Give a repository the listings of another name of it, but for folders that it has listed already."""
     await db.execute(ADOPT, {"from_id": from_id, "to_id": to_id})
 
 
 async def update_stars(db: AsyncConnection, repository_id: int, stars: int | None) -> None:
-    """Write the stars of a repository to its listings, where they differ."""
+    """Write down the stars of a repository, for itself and for its listings."""
+    is_it, differ = repository.c.id == repository_id, repository.c.stars.is_distinct_from(stars)
+    await db.execute(update(repository).where(is_it, differ).values(stars=stars))
     of_repository = skill.c.repository_id == repository_id
     await db.execute(update(skill).where(of_repository, skill.c.stars.is_distinct_from(stars)).values(stars=stars))
 

@@ -11,6 +11,7 @@ Header = tuple[bytes, bytes]
 DOCS = "https://docs.github.com/rest"
 JSON_TYPE: Header = (b"content-type", b"application/json; charset=utf-8")
 TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
+SHA_TYPE: Header = (b"content-type", b"application/vnd.github.sha; charset=utf-8")
 HTML_TYPE: Header = (b"content-type", b"text/html; charset=utf-8")
 
 
@@ -23,6 +24,8 @@ class Answer:
     headers: tuple[Header, ...] = ()
     digest: bytes = b""
     """Of the body, when the answer can be asked for conditionally."""
+    plain_etag: bytes = b""
+    """Where the ETag is not opaque but says something, and is the same for everybody."""
     streamed: bool = False
     """Without Content-Length, in chunks."""
     hang_up_after_bytes: int | None = None

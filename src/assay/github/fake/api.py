@@ -44,6 +44,11 @@ def answer_api(world: FakeGitHub, request: Request) -> Handled:
     if bucket.remaining == 0:
         return _handled(route, _limit_exceeded(world, request, allowance), bucket, charged=False)
     answer = world.faults.through(route, lambda: respond(world, request, route))
+    if answer.plain_etag:
+        known = b'"%s"' % answer.plain_etag in request.if_none_match
+        found = Answer(304) if known else answer
+        free = known and (request.token is not None or world.anonymous_304_is_free)
+        return _handled(route, found, bucket, (b"etag", b'"%s"' % answer.plain_etag), charged=not free)
     if not answer.digest:
         return _handled(route, answer, bucket)
     return _handled_conditionally(world, request, route, answer, bucket)

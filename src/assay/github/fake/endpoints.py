@@ -5,6 +5,7 @@ from assay.github.fake.answer import (
     DOCS,
     EMPTY_REPOSITORY,
     NOT_FOUND,
+    SHA_TYPE,
     Answer,
     api_redirect,
     json_answer,
@@ -43,7 +44,8 @@ def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
         case "repo":
             return _repository(world, repository)
         case "commit":
-            return _commit(world, repository, "/".join(rest[1:]))
+            only_sha = b"application/vnd.github.sha" in request.accept
+            return _commit(world, repository, "/".join(rest[1:]), only_sha=only_sha)
         case _:
             return _tree(world, repository, "/".join(rest[2:]), "recursive=" in request.query)
 
@@ -54,12 +56,14 @@ def _repository(world: FakeGitHub, repository: FakeRepository) -> Answer:
     )
 
 
-def _commit(world: FakeGitHub, repository: FakeRepository, ref: str) -> Answer:
+def _commit(world: FakeGitHub, repository: FakeRepository, ref: str, *, only_sha: bool) -> Answer:
     if not repository.commits:
         return EMPTY_REPOSITORY
     commit = repository.resolve(ref)
     if commit is None:
         return problem(422, f"No commit found for SHA: {ref}", f"{DOCS}/commits/commits#get-a-commit")
+    if only_sha:
+        return Answer(200, commit.sha.encode(), (SHA_TYPE,), plain_etag=commit.sha.encode())
     return repository.remembered(
         ("commit", commit.sha),
         lambda: json_answer(200, commit_body(repository, commit, world.base_url), conditional=True),

@@ -6,7 +6,7 @@ from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
 from assay.store.tables.operation import alarm, audit_event, chore, given_answer, process, queue_pause
-from assay.store.tables.repository import repository, repository_alias
+from assay.store.tables.repository import repository, repository_alias, upstream_check
 from assay.store.tables.skill import (
     dist_tag,
     install_event,
@@ -54,4 +54,5 @@ __all__ = [
     "submission_count",
     "submission_count_delta",
     "submission_event",
+    "upstream_check",
 ]

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    DateTime,
     ForeignKey,
     Identity,
     Index,
@@ -68,3 +69,21 @@ repository_alias = Table(
     now("created_at"),
     CheckConstraint("owner = lower(owner) AND name = lower(name)", name="lower_case"),
 )
+
+# Every repository of which something was ever listed, and when it is to be looked at again.
+upstream_check = Table(
+    "upstream_check",
+    metadata,
+    Column("repository_id", BigInteger, ForeignKey("repository.id"), primary_key=True),
+    Column("due_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    # When its host last said what it is, in full or only that nothing is new.
+    Column("seen_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    moment("described_at"),
+    # The commit at which its listings were last looked at; that of the repository is of any one of them.
+    Column("commit", Text),
+    moment("missing_since"),
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("problem", Text),
+)
+Index("upstream_check_due_at_idx", upstream_check.c.due_at)
+Index("upstream_check_seen_at_idx", upstream_check.c.seen_at)

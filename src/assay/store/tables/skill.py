@@ -257,3 +257,20 @@ for trigger, sets in (
     run_after(
         f"CREATE TRIGGER {trigger} ON skill REFERENCING {sets} FOR EACH STATEMENT EXECUTE FUNCTION count_skills()"
     )
+
+# Nothing is listed whose source nobody looks at again, whatever code lists it.
+run_after(
+    """
+CREATE FUNCTION watch_source() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO upstream_check (repository_id) SELECT DISTINCT repository_id FROM added ORDER BY repository_id
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$
+"""
+)
+run_after(
+    "CREATE TRIGGER watch_source AFTER INSERT ON skill REFERENCING NEW TABLE AS added "
+    "FOR EACH STATEMENT EXECUTE FUNCTION watch_source()"
+)

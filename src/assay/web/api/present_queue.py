@@ -22,6 +22,7 @@ from assay.web.api.queue_views import (
     ProcessView,
     QueueHealthView,
     QueuePauseView,
+    SourcesView,
     StageView,
     StuckCountView,
     StuckView,
@@ -68,6 +69,11 @@ def present_health(health: QueueHealth) -> QueueHealthView:
         processes=[_present_process(each, health) for each in facts.processes],
         chores=[_present_chore(chore, facts.now) for chore in facts.chores],
         paused=QueuePauseView(reason=pause.reason, until=pause.expires_at) if pause else None,
+        sources=SourcesView(
+            watched=facts.sources.sources,
+            oldest_seen_at=facts.sources.oldest_seen_at,
+            failing=facts.sources.failing,
+        ),
     )
 
 

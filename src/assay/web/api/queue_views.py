@@ -119,6 +119,14 @@ class QueuePauseView(View, frozen=True):
     until: datetime
 
 
+class SourcesView(View, frozen=True):
+    """How fresh the listings are: about so many sources are watched, the longest unseen since then, so many in vain."""
+
+    watched: int
+    oldest_seen_at: datetime | None
+    failing: int
+
+
 class QueueHealthView(View, frozen=True):
     """The queue at one moment. `degraded`: somebody should do something, and `alarms` say what."""
 
@@ -136,3 +144,4 @@ class QueueHealthView(View, frozen=True):
     processes: list[ProcessView]
     chores: list[ChoreView]
     paused: QueuePauseView | None
+    sources: SourcesView

@@ -54,6 +54,23 @@ CREATE INDEX change_blocklist_idx ON change (serial) WHERE kind IN ('block', 'un
 -- ;
 CREATE INDEX skill_created_at_idx ON skill (created_at DESC, id DESC) WHERE standing = 'live'
 -- ;
+CREATE TABLE upstream_check (
+    repository_id BIGINT NOT NULL,
+    due_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    seen_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    described_at TIMESTAMP WITH TIME ZONE,
+    commit TEXT,
+    missing_since TIMESTAMP WITH TIME ZONE,
+    failures INTEGER DEFAULT '0' NOT NULL,
+    problem TEXT,
+    CONSTRAINT upstream_check_pkey PRIMARY KEY (repository_id),
+    CONSTRAINT upstream_check_repository_id_fkey FOREIGN KEY(repository_id) REFERENCES repository (id)
+)
+-- ;
+CREATE INDEX upstream_check_due_at_idx ON upstream_check (due_at)
+-- ;
+CREATE INDEX upstream_check_seen_at_idx ON upstream_check (seen_at)
+-- ;
 CREATE TABLE skill_alias (
     alias TEXT NOT NULL,
     skill_id UUID NOT NULL,
@@ -184,7 +201,19 @@ CREATE TRIGGER count_changed AFTER UPDATE ON skill REFERENCING NEW TABLE AS adde
 -- ;
 CREATE TRIGGER count_deleted AFTER DELETE ON skill REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_skills()
 -- ;
+CREATE FUNCTION watch_source() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO upstream_check (repository_id) SELECT DISTINCT repository_id FROM added ORDER BY repository_id
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$
+-- ;
+CREATE TRIGGER watch_source AFTER INSERT ON skill REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION watch_source()
+-- ;
 INSERT INTO skill_count (facet, value, number)
 SELECT facet, value, count(*) FROM skill
 CROSS JOIN LATERAL (VALUES ('all', ''), ('category', category), ('tier', tier)) AS facets (facet, value)
 GROUP BY facet, value
+-- ;
+INSERT INTO upstream_check (repository_id) SELECT DISTINCT repository_id FROM skill

@@ -1,0 +1,145 @@
+"""Watching the sources: every listing is compared with the repository it came from, again and again.
+
+The cheapest question comes first: whether the newest commit is still the one we know, which costs nothing if it is.
+Only where it is not, or once a day, the repository is asked what it is called and how many stars it has. What has
+changed goes through the pipeline like any other submission, behind those who wait, while the last good version stays
+live.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.control.requeue import requeue_quietly
+from assay.fetch.checkouts import Resolution
+from assay.github.client import GitHub
+from assay.model.clock import Clock
+from assay.model.errors import Conflict, NotFound, Unavailable
+from assay.model.repository import Host
+from assay.model.standing import Remark, Standing
+from assay.publish.identity import record_identity
+from assay.publish.withdraw import restore, tombstone
+from assay.store.database import Database
+from assay.store.listings import names_in, update_stars
+from assay.store.upstream import Due, list_outdated, note_failure, note_missing, note_seen, take_due
+
+log = structlog.get_logger()
+BY = "watch"
+CODE = "source_not_found"
+# So many are asked about at once, and as many as wait for that.
+AT_ONCE, BATCH = 4, 20
+IDLE_SECONDS = 5.0
+HELD_SECONDS = 300.0
+DESCRIBED_EVERY = timedelta(days=1)
+# A repository that was only renamed, made private by mistake or hit by an outage is back by then.
+GRACE = timedelta(hours=1)
+LONGEST_PAUSE = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What watching needs."""
+
+    store: Database
+    github: GitHub
+    clock: Clock
+    every: timedelta
+    grace: timedelta = GRACE
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Look at what is due until `stopping`; any number of processes may do so."""
+        while not stopping.is_set():
+            try:
+                looked_at = await self.look()
+            except Unavailable as outage:
+                log.warning("Sources are not watched for now", problem=outage.message)
+                looked_at = 0
+            if not looked_at:
+                try:
+                    await asyncio.wait_for(stopping.wait(), IDLE_SECONDS)
+                except TimeoutError:
+                    continue
+
+    async def look(self) -> int:
+        """Look at a batch of what is due. Returns how many."""
+        async with self.store.begin() as db:
+            due = await take_due(db, limit=BATCH, held_seconds=HELD_SECONDS)
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(each: Due) -> None:
+            async with gate:
+                await self._look_at(each)
+
+        async with asyncio.TaskGroup() as group:
+            for each in due:
+                group.create_task(one(each))
+        return len(due)
+
+    async def _look_at(self, due: Due) -> None:
+        """Whatever the host says becomes a row; that it says nothing says nothing about the skill."""
+        known = due.repository
+        if known.name.host is not Host.GITHUB:
+            # What was uploaded has no source to look at.
+            async with self.store.begin() as db:
+                await note_seen(db, known.id, again=self.every)
+            return
+        try:
+            resolution = await self._ask(due)
+        except NotFound as missing:
+            await self._note_missing(due, missing)
+        except Unavailable as problem:
+            log.info("A source could not be looked at", repository=str(known.name), problem=problem.message)
+            pause = min(timedelta(seconds=problem.retry_after_seconds) * 2**due.failures, LONGEST_PAUSE)
+            async with self.store.begin() as db:
+                await note_failure(db, known.id, problem.message, again=pause)
+        else:
+            await self._note_seen(due, resolution)
+
+    async def _ask(self, due: Due) -> Resolution | None:
+        """What the repository is now; None if nothing is new."""
+        known, asked_at = due.repository, self.clock.now()
+        is_described = due.described_at is not None and asked_at - due.described_at < DESCRIBED_EVERY
+        if is_described and due.missing_since is None and due.commit is not None:
+            is_moved = await self.github.has_moved(known.name, due.commit)
+            if not is_moved:
+                return None
+        facts = await self.github.get_repository(known.name)
+        return Resolution(facts, await self.github.get_head_commit(facts.name), asked_at)
+
+    async def _note_seen(self, due: Due, resolution: Resolution | None) -> None:
+        known = due.repository
+        async with self.store.begin() as db:
+            commit = resolution.commit if resolution else None
+            await note_seen(db, known.id, again=self.every, commit=commit)
+            if resolution is None:
+                return
+            canonical = await record_identity(db, known, resolution)
+            await update_stars(db, canonical.id, resolution.facts.stars)
+            for name in await names_in(db, canonical.id, Standing.GONE, CODE):
+                await restore(db, name, of=Standing.GONE, by=BY)
+            if resolution.commit != due.commit:
+                ids = await list_outdated(db, canonical.id, resolution.commit)
+                await requeue_quietly(db, ids, by=BY, reason=f"the source is at {resolution.commit[:12]}")
+                log.info("A source has changed", repository=str(canonical.name), submissions=len(ids))
+
+    async def _note_missing(self, due: Due, missing: NotFound) -> None:
+        """Not at once: only what is still missing when the grace is over is taken down."""
+        known = due.repository
+        async with self.store.begin() as db:
+            again = self.grace if due.missing_since is None else self.every
+            since = await note_missing(db, known.id, missing.message, again=again)
+            if self.clock.now() - since >= self.grace:
+                why = Remark(CODE, missing.message, self.clock.now(), BY)
+                await take_down(db, known.id, why)
+
+
+async def take_down(db: AsyncConnection, repository_id: int, why: Remark) -> None:
+    """All live listings of a repository, because it is gone."""
+    for name in await names_in(db, repository_id, Standing.LIVE):
+        try:
+            await tombstone(db, name, why)
+        except Conflict:
+            log.info("A listing was taken down by somebody else meanwhile", skill=name)

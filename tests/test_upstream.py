@@ -1,0 +1,164 @@
+"""Watching the sources: what changes is looked at again, what is gone is taken down, and nothing is asked twice."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from assay.github.fake import FakeRepository
+from assay.upstream import Watch
+from tests.conftest import Registry
+from tests.skills import a_skill
+
+Look = Callable[[], Awaitable[int]]
+NAME = "acme/tools/greet"
+
+
+@pytest.fixture
+def look(registry: Registry) -> Look:
+    """Everything is due, and looked at once; what is missing is missing for good."""
+
+    async def look_now() -> int:
+        async with registry.app.store.begin() as db:
+            await db.execute(text("UPDATE upstream_check SET due_at = now()"))
+        return await a_watch(registry).look()
+
+    return look_now
+
+
+def a_watch(registry: Registry, grace: timedelta = timedelta(0)) -> Watch:
+    """As a worker has it."""
+    return Watch(registry.app.store, registry.app.github, registry.app.clock, timedelta(hours=6), grace)
+
+
+async def a_listing(registry: Registry) -> FakeRepository:
+    """A repository with one skill, listed."""
+    repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    return repository
+
+
+async def the_skill(registry: Registry, name: str = NAME) -> dict[str, Any]:
+    """What is said of it, or of why it is gone."""
+    answer = (await registry.client.get(f"/api/v1/skills/{name}")).json()
+    return answer.get("skill", answer)
+
+
+async def test_what_changed_is_a_new_version_and_the_old_one_stays_until_then(registry: Registry, look: Look) -> None:
+    """I20: nobody has to submit it again; until it is examined the last good version is live."""
+    repository = await a_listing(registry)
+    await look()
+    repository.push({"SKILL.md": a_skill("greet", description="Says hello better.")})
+    assert await look() == 1
+    assert (await the_skill(registry))["currentVersion"] == "1.0.0"
+    await registry.work()
+    assert (await the_skill(registry))["currentVersion"] == "1.0.1"
+
+
+async def test_a_look_at_what_has_not_changed_is_free(registry: Registry, look: Look) -> None:
+    """The first look describes the source; each one after that is a conditional request that costs no call."""
+    await a_listing(registry)
+    await look()
+    before = len(registry.github.calls)
+    for _ in range(5):
+        await look()
+    asked = list(registry.github.calls)[before:]
+    assert [(call.route, call.status) for call in asked] == [("commit", 304)] * 5
+
+
+async def test_every_skill_of_a_repository_follows_it(registry: Registry, look: Look) -> None:
+    """I77: one skill that was submitted again does not hide from the watch that the others are old."""
+    files = {f"{name}/SKILL.md": a_skill(name) for name in ("one", "two", "three")}
+    repository = registry.github.add_repository("acme/many", files=files)
+    for name in ("one", "two", "three"):
+        await registry.submit("acme/many", name, f"{name}/SKILL.md")
+    await registry.work()
+    await look()
+    repository.push({f"{name}/SKILL.md": a_skill(name, description="New.") for name in ("one", "two", "three")})
+    await registry.submit("acme/many", "one", "one/SKILL.md")
+    await registry.work()
+    await look()
+    await registry.work()
+    versions = {name: (await the_skill(registry, f"acme/many/{name}"))["currentVersion"] for name in ("two", "three")}
+    assert versions == {"two": "1.0.1", "three": "1.0.1"}
+
+
+async def test_a_source_that_is_gone_takes_its_listing_along(registry: Registry, look: Look) -> None:
+    """I20: with the reason, not in lists, and back when the source is back."""
+    repository = await a_listing(registry)
+    repository.private = True
+    await look()
+    gone = await registry.client.get(f"/api/v1/skills/{NAME}")
+    assert (gone.status_code, gone.json()["code"]) == (410, "skill_gone")
+    assert "GitHub has no" in gone.json()["detail"]
+    assert (await registry.client.get("/api/v1/skills")).json()["total"] == 0
+    repository.private = False
+    await look()
+    assert (await the_skill(registry))["name"] == NAME
+
+
+async def test_one_miss_is_not_the_end(registry: Registry) -> None:
+    """I33: only what is still missing when the grace is over is taken down; who does not answer is not missing."""
+    repository = await a_listing(registry)
+    repository.private = True
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE upstream_check SET due_at = now()"))
+    await a_watch(registry, grace=timedelta(hours=1)).look()
+    assert (await the_skill(registry))["name"] == NAME
+    repository.private = False
+    registry.github.fail("repo", 500, times=None)
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE upstream_check SET due_at = now()"))
+    await a_watch(registry).look()
+    assert (await the_skill(registry))["name"] == NAME
+
+
+async def test_a_file_that_is_gone_takes_its_listing_along(registry: Registry, look: Look) -> None:
+    """I20: the repository is there and the skill is not."""
+    repository = await a_listing(registry)
+    await look()
+    repository.push({"README.md": "Moved.", "SKILL.md": None})
+    await look()
+    await registry.work()
+    gone = await registry.client.get(f"/api/v1/skills/{NAME}")
+    assert (gone.status_code, gone.json()["code"]) == (410, "skill_gone")
+    repository.push({"SKILL.md": a_skill("greet")})
+    await look()
+    await registry.work()
+    assert (await the_skill(registry))["currentVersion"] == "1.0.1", "the other file has become a part of it"
+
+
+async def test_a_repository_that_moves_takes_its_listings_along(registry: Registry, look: Look) -> None:
+    """I48: the new name, the new stars, and the old name leads to it."""
+    repository = await a_listing(registry)
+    repository.rename("umbrella/kit")
+    repository.stars = 77
+    await look()
+    moved = await the_skill(registry, NAME)
+    assert (moved["name"], moved["githubStars"]) == ("umbrella/kit/greet", 77)
+    assert (await the_skill(registry, "umbrella/kit/greet"))["id"] == moved["id"]
+
+
+async def test_two_processes_share_the_work(registry: Registry) -> None:
+    """Each source is looked at once, by one of them."""
+    for number in range(6):
+        registry.github.add_repository(f"acme/n{number}", files={"SKILL.md": a_skill("greet", description=f"{number}")})
+        await registry.submit(f"acme/n{number}", "greet")
+    await registry.work()
+    first, second = a_watch(registry), a_watch(registry)
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE upstream_check SET due_at = now()"))
+    assert await first.look() + await second.look() == 6
+    assert await first.look() == 0
+
+
+async def test_health_says_how_fresh_the_listings_are(registry: Registry, look: Look) -> None:
+    """I20: the longest unseen source, for everybody to read."""
+    await a_listing(registry)
+    await look()
+    sources = (await registry.client.get("/api/v1/queue/health")).json()["sources"]
+    assert sources["oldestSeenAt"] is not None
+    assert sources["failing"] == 0
