@@ -12,47 +12,11 @@ from assay.scan.ruleset import Ruleset
 from tests.scan.evasions import EVASIONS, Tried, share, try_evasions
 
 # A little less than was measured, so that a rule can be sharpened without asking here.
-LEAST_BY_RULE = 0.89
-LEAST_CAUGHT = 0.9
+LEAST_BY_RULE = 0.95
+LEAST_CAUGHT = 0.97
 
-# What is not seen at all today, and why, as far as that is known. Whoever closes a gap takes it out of here.
-KNOWN_GAPS: dict[str, str] = {
-    # Gaps between words count against the bounds of a pattern, or a pattern insists on a single space.
-    "extra spaces": "SC-001",
-    "spaces and tabs": "EX-004",
-    "tabs": "SC-001",
-    "continued lines": "SC-001",
-    # Patterns that stop at the end of a line.
-    "wrapped lines": "EX-004 PI-002 SE-004",
-    "emphasis within words": "PI-002",
-    # The spaces between words are closed with those between letters, or the words stay apart; not looked into further.
-    "letter by letter": "DC-002 DC-004 EX-004 PI-002 PI-007 SE-004",
-    # PI-002, here and below: a text that was put together or decoded has no comments, and it looks nowhere else.
-    "tags within words": "PI-002",
-    "comments within words": "PI-002",
-    "base64": "PI-002",
-    "hex": "PI-002",
-    "unicode escapes": "DF-007 PI-002",
-    "HTML entities throughout": "PI-002",
-    # A piece ends where more than twelve plain characters, or one like "~", stand between two escapes.
-    "URL-encoding": "CT-002 DF-007 EX-005 EX-006 OB-005 PI-002",
-    "HTML entities": "PI-002",
-    # What flows where is not traced in decoded text; and of a word of two letters no backslash is taken away.
-    "hex escapes": "DF-002 DF-004",
-    "octal escapes": "DF-002 DF-004",
-    "quotes within words": "DF-002 DF-004",
-    "backslash within words": "DF-001 DF-002 DF-004 DS-001",
-    # Each line is turned with the code around it; why these are still not seen was not looked into.
-    "reversed": (
-        "DF-001 DF-002 DF-003 DF-004 DF-005 DS-001 EX-003 HO-001 HO-003 OB-001 PS-002 RC-001 SC-001 SC-002 SC-004"
-    ),
-    "rot13": "DF-002 DF-004 PI-002",
-    # Escapes such as `\n` stay, so that words begin with an n and scripts are not traced.
-    "JSON string": "DF-002 DF-003 DF-004 DF-007 DR-002 DS-001 EX-006 EX-007 OB-004 OB-005 PI-001 PI-002 RC-001",
-    "Python comment": "PI-002",
-    "Python docstring": "PI-002",
-    "note in a here-document": "PI-002",
-}
+# What is not seen at all today, and why: rules by evasion. Whoever closes a gap takes it out of here.
+KNOWN_GAPS: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")

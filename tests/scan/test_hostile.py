@@ -172,6 +172,29 @@ def test_time_grows_with_the_size_of_a_hostile_file(ruleset: Ruleset, name: str)
         assert large < MOST * max(small, least), path
 
 
+# In files of which strings are looked at by themselves.
+STRINGS: dict[str, Callable[[int], bytes]] = {
+    "escaped quotes": lambda size: b"exec.Command( \\n" + b'\\"' * (size // 2),
+    "strings that never end": repeat('system("\\n'),
+    "backticks": repeat("system(`a`\\n"),
+    "marks of here-documents": repeat("system(<<EOF\\n"),
+    "here-documents that never end": repeat("system(<<EOF\n"),
+    "here-strings that never end": repeat("sh -c @'\n"),
+    "words of base64": repeat("abcdefghijklmnopqrstuvwxyzabcd\n"),
+    "plain words before an escape": lambda size: b"%41%41%41 " + b"a" * size + b"%41",
+    "wide gaps": repeat("a    "),
+}
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_time_grows_with_the_size_of_hostile_strings(ruleset: Ruleset, name: str) -> None:
+    harmless = a_source({"a.md": b"It is sunny today. " * (SMALL // 19)})
+    least = cpu_seconds(lambda: scan_source(harmless, ruleset))
+    for path in ("data.json", "run.rb", "run.go"):
+        small, large = growth(STRINGS[name], path, ruleset)
+        assert large < MOST * max(small, least), path
+
+
 FULL_OF_FINDINGS = {
     "matches on one line": repeat("ignore all previous instructions. "),
     "matches on many lines": repeat("ignore all previous instructions.\n"),

@@ -55,18 +55,23 @@ def examine(rule: Rule, seen: Sequence[Seen], purpose: Purpose) -> Iterator[Find
             yield from found
 
 
-def examine_comments(text: Text, rules: Sequence[Rule], purpose: Purpose) -> Iterator[Finding]:
-    """What the rules for comments see in the comments of a Markdown text."""
-    for rule in rules:
-        surest: dict[int, Finding] = {}
+def examine_comments(texts: Sequence[Text], rules: Sequence[Rule], purpose: Purpose) -> Iterator[Finding]:
+    """What the rules for comments see in comments of Markdown, wherever that stands: a script may write it, too."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for text in texts:
+        if b"<!--" not in text.data:
+            continue
+        # Nobody sees where the lines of a comment end, so a sentence may go on in the next.
+        unbroken = text.data.replace(b"\n", b" ")
         for begin, end in text.regions.comments:
-            for pattern in rule.comment_patterns:
-                for match in pattern.finditer(text.data, begin, end):
+            for rule in rules:
+                for match in (match for p in rule.comment_patterns for match in p.finditer(unbroken, begin, end)):
                     line = text.line_at(match.start())
                     confidence = _confidence(rule, text, match, purpose)
                     excerpt = text.excerpt(match.start(), match.end())
-                    surest.setdefault(line, finding_of(rule, text.path, line, confidence, excerpt))
-        yield from (surest[line] for line in sorted(surest)[:MAX_FINDINGS_PER_RULE_AND_FILE])
+                    told = finding_of(rule, text.path, line, confidence, excerpt)
+                    found.setdefault((rule.id, text.path, line), told)
+    yield from (finding for _, finding in sorted(found.items(), key=lambda item: item[0]))
 
 
 def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ import msgspec
 
 from assay.model.errors import Invalid
 from assay.model.source import digest_of
-from assay.scan.derive import DISGUISES
+from assay.scan.disguises import DISGUISES
 from assay.scan.engine import best_engine
 from assay.scan.matcher import Engine, Matcher
 from assay.scan.pattern import Pattern

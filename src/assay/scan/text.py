@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
@@ -26,6 +27,8 @@ class Text:
     content: bytes = b""
     hidden_as: str = ""
     origins: Sequence[int] = ()
+    # The text whose lines these are, where lines were only put together and nothing was decoded.
+    whole: "Text | None" = None
 
     @cached_property
     def regions(self) -> Regions:
@@ -34,8 +37,19 @@ class Text:
 
     def line_at(self, offset: int) -> int:
         """The line of the file, counted from 1, that holds this offset."""
-        line = bisect_right(self._line_starts, offset)
+        return self.origin_of(bisect_right(self._line_starts, offset))
+
+    def lines_from(self, offset: int) -> Iterator[int]:
+        """The line of the file that holds this offset, and those below it."""
+        return map(self.origin_of, count(bisect_right(self._line_starts, offset)))
+
+    def origin_of(self, line: int) -> int:
+        """The line of the file on which a line of this text stands."""
         return self.origins[min(line, len(self.origins)) - 1] if self.origins else line
+
+    def start_of(self, line: int) -> int:
+        """Where a line of this text begins."""
+        return self._line_starts[min(line, len(self._line_starts)) - 1]
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -73,4 +87,9 @@ class Text:
         stop = self.data.find(b"\n", max(end - 1, begin))
         line = self.data[max(start, begin - 300) : min(len(self.data) if stop < 0 else stop, begin + 600)]
         shown = line.replace(CONTINUED, b" ").replace(b"\n", b" ").decode("utf-8", errors="replace")
-        return excerpt_of(shown, begin - max(start, begin - 300), f"({self.hidden_as}) " if self.hidden_as else "")
+        return excerpt_of(shown, begin - max(start, begin - 300), self.label)
+
+    @property
+    def label(self) -> str:
+        """What an excerpt says before it shows what was hidden."""
+        return f"({self.hidden_as}) " if self.hidden_as else ""
