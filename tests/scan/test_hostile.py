@@ -125,6 +125,10 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
     "aliases in front matter": lambda size: b"---\na: &a [x,x]\n" + b"b: &a [*a,*a,*a]\n" * (size // 17) + b"---\n",
     "deep front matter": lambda size: b"---\na: " + b"[" * size + b"\n---\n",
     "dashes before a name": lambda size: b"---\nname: " + b"-" * size + b"\n---\n",
+    "links": repeat("[a](b.md)"),
+    "links that never end": repeat("[https://a.example.com](http"),
+    "brackets of links": lambda size: b"](http</a>" + b"[a]" * (size // 3),
+    "anchors that never end": lambda size: b"</a>" + b"<a href=http://a " * (size // 17),
     "gzip of gzip": repeat(gzip.compress(gzip.compress(NOISE[:3000], mtime=0), mtime=0)),
 }
 NAMES = ("SKILL.md", "scripts/run.sh", "scripts/run.py")

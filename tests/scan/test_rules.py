@@ -33,14 +33,14 @@ benign = "b"
 )
 
 
-def findings_of(rule: Rule, specimen: str) -> list[Finding]:
-    source = Source({rule.specimen_file: specimen.encode(rule.specimen_encoding)}, commit="0" * 40)
+def findings_of(rule: Rule, content: bytes) -> list[Finding]:
+    source = Source({rule.specimen_file: content}, commit="0" * 40)
     return [finding for finding in scan_source(source, RULESET).findings if finding.rule_id == rule.id]
 
 
 @EVERY_RULE
 def test_a_rule_finds_its_bad_specimen(rule: Rule) -> None:
-    found = findings_of(rule, rule.bad)
+    found = findings_of(rule, rule.bad_content)
     assert found
     assert {rule.family} == {finding.family for finding in found}
     assert {rule.severity} == {finding.severity for finding in found}
@@ -48,7 +48,7 @@ def test_a_rule_finds_its_bad_specimen(rule: Rule) -> None:
 
 @EVERY_RULE
 def test_a_rule_leaves_its_benign_specimen_alone(rule: Rule) -> None:
-    assert findings_of(rule, rule.benign) == []
+    assert findings_of(rule, rule.benign_content) == []
 
 
 @EVERY_RULE

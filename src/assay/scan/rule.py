@@ -37,6 +37,10 @@ class Check(StrEnum):
     ENCODING = "encoding"
     LOOKALIKE_NAME = "lookalike_name"
     MISSING_SCRIPT = "missing_script"
+    SIZE = "size"
+    MISSING_FILE = "missing_file"
+    OUTSIDE_FILE = "outside_file"
+    DECEPTIVE_LINK = "deceptive_link"
     SECRET_SENT = "secret-sent"  # noqa: S105 - a word on a report
     HOST_DATA_SENT = "host-data-sent"
     DOWNLOAD_RUN = "download-run"
@@ -82,6 +86,18 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     replaces: tuple[Text, ...] = ()
     specimen_file: Text = "SKILL.md"
     specimen_encoding: Text = "utf-8"
+    # How often the bad specimen stands below itself, where only much of it is bad.
+    specimen_times: Annotated[int, Meta(ge=1, le=10_000)] = 1
+
+    @property
+    def bad_content(self) -> bytes:
+        """The bytes of the bad specimen."""
+        return (self.bad * self.specimen_times).encode(self.specimen_encoding)
+
+    @property
+    def benign_content(self) -> bytes:
+        """The bytes of the benign specimen."""
+        return self.benign.encode(self.specimen_encoding)
 
     @property
     def in_comments(self) -> bool:
