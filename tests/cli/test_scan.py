@@ -189,7 +189,7 @@ def test_the_json_document(folder: Path) -> None:
         "file": "SKILL.md",
     }
     assert (finding["message"], finding["rationale"]) == ("The word is xyzzy", "Nobody says that any more.")
-    assert finding["remediation"] == "Say something else."
+    assert (finding["remediation"], finding["region"]) == ("Say something else.", "prose")
     assert "\x1b" not in ran.out
 
 

@@ -5,11 +5,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.model.finding import Finding, Severity
+from assay.model.finding import Finding, Region, Severity
 from assay.scan.files import FileKind
 from assay.scan.matcher import Found
 from assay.scan.purpose import Purpose
-from assay.scan.region import Region
 from assay.scan.rule import AppliesTo, Rule
 from assay.scan.text import Text
 
@@ -69,7 +68,7 @@ def examine_comments(texts: Sequence[Text], rules: Sequence[Rule], purpose: Purp
                     line = text.line_at(match.start())
                     confidence = _confidence(rule, text, match, purpose)
                     excerpt = text.excerpt(match.start(), match.end())
-                    told = finding_of(rule, text.path, line, confidence, excerpt)
+                    told = finding_of(rule, text.path, line, confidence, excerpt, text.region_at(match.start()))
                     found.setdefault((rule.id, text.path, line), told)
     yield from (finding for _, finding in sorted(found.items(), key=lambda item: item[0]))
 
@@ -85,7 +84,8 @@ def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]
     # The surest are kept, not the first, so that harmless decoys cannot crowd out the real thing.
     kept = sorted(surest.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_FINDINGS_PER_RULE_AND_FILE]
     for line, (confidence, match) in sorted(kept, key=lambda item: item[0]):
-        yield finding_of(rule, text.path, line, confidence, text.excerpt(match.start(), match.end()))
+        excerpt = text.excerpt(match.start(), match.end())
+        yield finding_of(rule, text.path, line, confidence, excerpt, text.region_at(match.start()))
 
 
 def _applies(rule: Rule, text: Text) -> bool:
@@ -117,7 +117,7 @@ def _near(line: int, others: list[int], distance: int) -> bool:
 def _confidence(rule: Rule, text: Text, match: re.Match[bytes], purpose: Purpose) -> float:
     region = text.region_at(match.start())
     usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
-    confidence = rule.confidence_in.get(region, usual)
+    confidence = rule.confidence_in.get(region, rule.confidence_in.get(region.weighed_as, usual))
     if any(excuse.search(match[0]) for excuse in rule.excuses):
         confidence *= EXCUSED_FACTOR
     if text.is_negated(match.start(), region):
@@ -139,7 +139,9 @@ def weight_of_purpose(rule: Rule, text: Text, purpose: Purpose) -> float:
     return factor
 
 
-def finding_of(rule: Rule, path: str, line: int, confidence: float, excerpt: str, message: str = "") -> Finding:
+def finding_of(
+    rule: Rule, path: str, line: int, confidence: float, excerpt: str, region: Region | None = None
+) -> Finding:
     """A finding of this rule."""
     return Finding(
         rule_id=rule.id,
@@ -149,6 +151,7 @@ def finding_of(rule: Rule, path: str, line: int, confidence: float, excerpt: str
         file=path,
         line=line,
         excerpt=excerpt,
-        message=message or rule.title,
+        message=rule.title,
         remediation=rule.remediation,
+        region=region,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from posixpath import normpath
 from urllib.parse import unquote, urlsplit
 
-from assay.scan.region import Region
+from assay.model.finding import Region
 from assay.scan.text import Text
 
 # An image shows no words, so what is in its brackets promises nothing.

@@ -9,9 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from assay.model.errors import Invalid
-from assay.model.finding import Severity
+from assay.model.finding import Region, Severity
 from assay.scan.pattern import Pattern
-from assay.scan.region import Region
 
 Text = Annotated[str, Meta(min_length=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from assay.model.finding import Finding
+from assay.model.finding import Finding, Region
 from assay.model.source import Source
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import UNREADABLE, FileKind, is_text
@@ -30,6 +30,10 @@ _CHECK_OF_KIND = {
     FileKind.EXECUTABLE: Check.EXECUTABLE,
     FileKind.ARCHIVE: Check.ARCHIVE,
     FileKind.BINARY: Check.BINARY,
+}
+_REGION_OF_CHECK = {
+    **dict.fromkeys((Check.NAME, Check.DESCRIPTION, Check.LOOKALIKE_NAME), Region.FRONT_MATTER),
+    **dict.fromkeys((Check.MISSING_FILE, Check.OUTSIDE_FILE, Check.DECEPTIVE_LINK), Region.LINK),
 }
 
 
@@ -138,4 +142,5 @@ def _finding(ruleset: Ruleset, problem: Problem, path: str, excerpt: str = "") -
         excerpt=excerpt,
         message=problem.message,
         remediation=rule.remediation,
+        region=_REGION_OF_CHECK.get(problem.check),
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 
+from assay.model.finding import Region
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
-from assay.scan.region import Region, Regions, is_negated, is_quoted, is_warned, regions_of
+from assay.scan.region import Regions, is_negated, is_quoted, is_warned, regions_of
 
 _LINE_END = re.compile(rb"[\n\x0b]")
 
@@ -32,7 +33,7 @@ class Text:
 
     @cached_property
     def regions(self) -> Regions:
-        """The fences and comments, where the file is Markdown."""
+        """The front matter, fences and comments, where the file is Markdown."""
         return regions_of(self.data)
 
     def line_at(self, offset: int) -> int:
@@ -57,7 +58,9 @@ class Text:
 
     def region_at(self, offset: int) -> Region:
         """What this offset stands in."""
-        return self.regions.region_at(offset) if self.is_prose else Region.SCRIPT
+        if self.is_prose:
+            return self.regions.region_at(offset)
+        return Region.HIDDEN if self.hidden_as else Region.SCRIPT
 
     def is_doubtful(self, offset: int, region: Region) -> bool:
         """Whether this is warned of, rather than said: in the same sentence, or by the line above the fence."""
@@ -70,7 +73,7 @@ class Text:
 
     def is_negated(self, offset: int, region: Region) -> bool:
         """Whether this is said not to be done."""
-        return region is Region.PROSE and is_negated(self.data, offset)
+        return region.weighed_as is Region.PROSE and is_negated(self.data, offset)
 
     def is_quoted(self, offset: int) -> bool:
         """Whether a quotation begins here."""

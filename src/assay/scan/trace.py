@@ -4,13 +4,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from assay.model.finding import Finding
+from assay.model.finding import Finding, Region
 from assay.scan.code_blocks import join_blocks
 from assay.scan.examine import EXCUSED_FACTOR, FENCED_FACTOR, WARNED_FACTOR, Seen, finding_of, weight_of_purpose
 from assay.scan.excerpt import excerpt_of
 from assay.scan.flow import Flow, FlowKind, Language, find_flows
 from assay.scan.purpose import Purpose
-from assay.scan.region import Fence, Region
+from assay.scan.region import Fence
 from assay.scan.rule import Check, Rule
 from assay.scan.ruleset import Pair, Ruleset
 from assay.scan.text import Text
@@ -93,11 +93,11 @@ def _found(text: Text, language: Language, code: bytes, ruleset: Ruleset, purpos
         rule = ruleset.rule_for(Check(flow.kind))
         confidence = _confidence(rule, flow, text) * weight_of_purpose(rule, text, purpose)
         excerpt = excerpt_of(f"{flow.source} → {flow.sink}", label=text.label)
-        yield finding_of(rule, text.path, line, round(confidence, 3), excerpt)
+        yield finding_of(rule, text.path, line, round(confidence, 3), excerpt, _region_of(text))
 
 
 def _confidence(rule: Rule, flow: Flow, text: Text) -> float:
-    region = Region.FENCED if text.is_prose else Region.SCRIPT
+    region = _region_of(text).weighed_as
     usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
     excused = any(excuse.search(f"{flow.source} {flow.sink} ".encode()) for excuse in rule.excuses)
     warned = text.is_prose and any(
@@ -106,6 +106,11 @@ def _confidence(rule: Rule, flow: Flow, text: Text) -> float:
     )
     factor = (EXCUSED_FACTOR if excused else 1) * (WARNED_FACTOR if warned else 1)
     return rule.confidence_in.get(region, usual) * factor
+
+
+def _region_of(text: Text) -> Region:
+    """Where the scripts of a text stand."""
+    return Region.FENCED if text.is_prose else text.region_at(0)
 
 
 def _language_of(text: Text) -> Language | None:
