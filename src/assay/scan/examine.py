@@ -41,8 +41,6 @@ class Seen:
 
 def examine(rule: Rule, seen: Sequence[Seen], purpose: Purpose) -> Iterator[Finding]:
     """What this rule sees: at most ten findings a file, the surest, in the order of their lines."""
-    if rule.anywhere and not any(each.matches(pattern) for each in seen for pattern in rule.together_with):
-        return
     known: set[tuple[str, int]] = set()
     for each in seen:
         if _applies(rule, each.text):
@@ -89,20 +87,14 @@ def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]
 
 
 def _applies(rule: Rule, text: Text) -> bool:
-    match rule.applies_to:
-        case AppliesTo.ALL:
-            return True
-        case AppliesTo.SCRIPTS:
-            return text.kind is not FileKind.MARKDOWN
-        case AppliesTo.COMMENTS:
-            return text.kind is FileKind.MARKDOWN
+    return rule.applies_to is not AppliesTo.SCRIPTS or text.kind is not FileKind.MARKDOWN
 
 
 def _matches(rule: Rule, seen: Seen) -> Iterable[re.Match[bytes]]:
     found = [match for pattern in rule.patterns for match in seen.matches(pattern)]
     if rule.exceptions:
         found = [match for match in found if not any(exception.search(match[0]) for exception in rule.exceptions)]
-    if not found or not rule.together_with or rule.anywhere:
+    if not found or not rule.together_with:
         return found
     companions = (match for pattern in rule.together_with for match in seen.matches(pattern))
     lines = sorted({seen.text.line_at(match.start()) for match in companions})

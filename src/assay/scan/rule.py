@@ -62,12 +62,11 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     bad: Text
     benign: Text
     applies_to: AppliesTo = AppliesTo.ALL
-    # What is searched for, and companions of which one must match too, at most `within_lines` away or, with
-    # `anywhere`, in any file of the skill. A name such as "@sends" stands for a list in `vocabulary.toml`.
+    # What is searched for, and companions of which one must match too, at most `within_lines` away. A name such as
+    # "@sends" stands for a list in `vocabulary.toml`.
     patterns: tuple[Text, ...] = ()
     together_with: tuple[Text, ...] = ()
     within_lines: int = 10
-    anywhere: bool = False
     # A match that contains one of these is what careful authors write too, so it makes us less sure.
     lowered_by: tuple[Text, ...] = ()
     # A match that contains one of these is no match.
