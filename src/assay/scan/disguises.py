@@ -41,9 +41,9 @@ class Disguise:
     # The files in which it is one, by the ends of their names; in others it is how people write.
     only_in: tuple[str, ...] = ()
 
-    def may_be_in(self, path: str) -> bool:
-        """Whether it would be a disguise in this file."""
-        return not self.only_in or path.lower().endswith(self.only_in)
+    def shows_in(self, path: str, data: bytes) -> bool:
+        """Whether a disguise of some files shows in this one; they are few, so that no engine need look for it."""
+        return path.lower().endswith(self.only_in) and self.probe.regex.search(data) is not None
 
 
 def _regex(pattern: str) -> re.Pattern[bytes]:
@@ -196,3 +196,5 @@ DISGUISES = (
         ),
     ),
 )
+# Those that may be in any file are searched for with all patterns; the others stand behind them.
+ANYWHERE = tuple(disguise for disguise in DISGUISES if not disguise.only_in)

@@ -1,7 +1,7 @@
 """The links of a Markdown text: what each shows, where it leads, and whether these are two different places."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from posixpath import normpath
 from urllib.parse import unquote, urlsplit
@@ -9,13 +9,14 @@ from urllib.parse import unquote, urlsplit
 from assay.model.finding import Region
 from assay.scan.text import Text
 
-# An image shows no words, so what is in its brackets promises nothing.
-_LINK = re.compile(rb"(!?)\[([^\[\]\n]{1,300})\]\(<?([^)\s<>]{1,500})")
+_LONGEST = 300
+_TARGET = re.compile(rb"<?([^)\s<>]{1,500})")
 _ANCHOR = re.compile(
-    rb"()<a\s(?:[^>\n]{0,100}\s)?href=[\"']?(?P<target>https?://[^\s\"'>]{1,500})[^>\n]{0,100}>(?P<shown>[^<\n]{1,300})</a>",
+    rb"<a\s(?:[^>\n]{0,100}\s)?href=[\"']?(?P<target>https?://[^\s\"'>]{1,500})[^>\n]{0,100}>(?P<shown>[^<\n]{1,300})</a>",
     re.IGNORECASE,
 )
 _SHOWN_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s`*_<>]+", re.IGNORECASE)
+_ADDRESS = re.compile(rb"https?:|www\.", re.IGNORECASE)
 _REACH = 2_000
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 # A name with an ending, below folders or not: what else stands in brackets is a blank to be filled in.
@@ -49,24 +50,45 @@ class Link:
         return bool(promised and real) and _site(promised) != _site(real)
 
 
-def links_of(text: Text, *, leading_away: bool = False) -> Iterator[Link]:
-    """Links that people see: none in code and comments, where one is shown and not followed. If only those that lead
-    away from the skill are wanted, texts without any cost nothing.
-    """
-    for pattern, sign in ((_LINK, b"](http" if leading_away else b"]("), (_ANCHOR, b"</a>")):
-        if sign not in text.data:
+def links_within(text: Text) -> Iterator[Link]:
+    """Links to other files of the skill, or so it seems."""
+    return _seen(text, ((at, shown, target) for at, shown, target in _links(text.data) if not _ADDRESS.match(target)))
+
+
+def links_with_address(text: Text) -> Iterator[Link]:
+    """Links away from the skill that show an address."""
+    found = (*_links(text.data), *_anchors(text.data))
+    return _seen(text, ((at, shown, target) for at, shown, target in found if _ADDRESS.search(shown)))
+
+
+def _seen(text: Text, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Link]:
+    """Those that people see: none in code and comments, where one is shown and not followed."""
+    for offset, shown, target in found:
+        if _is_code(text.data, offset) or text.region_at(offset) in (Region.FENCED, Region.COMMENT):
             continue
-        for match in pattern.finditer(text.data):
-            is_image, shown, target = (group.decode("utf-8", errors="replace") for group in _groups(match))
-            if text.region_at(match.start()) in (Region.FENCED, Region.COMMENT) or _is_code(text.data, match.start()):
-                continue
-            yield Link(match.start(), "" if is_image else shown, target)
+        yield Link(offset, _decoded(shown), _decoded(target))
 
 
-def _groups(match: re.Match[bytes]) -> tuple[bytes, bytes, bytes]:
-    if match.re is _ANCHOR:
-        return b"", match["shown"], match["target"]
-    return match[1], match[2], match[3]
+def _links(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Each link, found by its middle: that is rare, and brackets are not."""
+    middle = data.find(b"](")
+    while middle >= 0:
+        begin = data.rfind(b"[", max(0, middle - _LONGEST), middle)
+        target = _TARGET.match(data, middle + 2)
+        shown = data[begin + 1 : middle]
+        if begin >= 0 and target and b"\n" not in shown and b"]" not in shown:
+            # An image shows no words, so what is in its brackets promises nothing.
+            yield begin, b"" if data[max(0, begin - 1) : begin] == b"!" else shown, target[1]
+        middle = data.find(b"](", middle + 2)
+
+
+def _anchors(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    if b"</a>" in data:
+        yield from ((match.start(), match["shown"], match["target"]) for match in _ANCHOR.finditer(data))
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
 
 
 def _is_code(data: bytes, offset: int) -> bool:

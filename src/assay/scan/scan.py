@@ -6,7 +6,7 @@ from assay.model.finding import Finding, Report, Severity
 from assay.model.source import Source
 from assay.scan.capabilities import capabilities_of
 from assay.scan.derive import MAX_DEPTH, derived_texts
-from assay.scan.disguises import DISGUISES
+from assay.scan.disguises import ANYWHERE, DISGUISES
 from assay.scan.examine import MAX_FINDINGS_PER_RULE_AND_FILE, Seen, examine, examine_comments
 from assay.scan.files import FileKind, kind_of, text_of
 from assay.scan.fold import Folder
@@ -79,16 +79,15 @@ def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> I
         yield unexamined(text.path, "it holds more matches than are looked at")
         return
     count = len(ruleset.pattern_texts)
-    disguises = {
-        number - count: found.ends(number)
-        for number in found.candidates
-        if number >= count and DISGUISES[number - count].may_be_in(text.path)
-    }
+    disguises = {number - count: found.ends(number) for number in found.candidates if number >= count}
     for number in disguises:
         if DISGUISES[number].in_place:
             disguises[number] = [match.end() for match in found.matches(count + number)]
     if len(disguises) < len(found.candidates) or b"<!--" in text.data:
         seen.append(Seen(text, found, ruleset.numbers))
+    for number in range(len(ANYWHERE), len(DISGUISES)):
+        if DISGUISES[number].shows_in(text.path, text.data):
+            disguises[number] = []
     if not disguises:
         return
     if depth == MAX_DEPTH:

@@ -9,7 +9,7 @@ from assay.model.source import Source
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import UNREADABLE, FileKind, is_text
 from assay.scan.front_matter import Problem, read_front_matter
-from assay.scan.links import Link, links_of
+from assay.scan.links import Link, links_with_address, links_within
 from assay.scan.lookalike import lookalike_of
 from assay.scan.rule import Check
 from assay.scan.ruleset import Ruleset
@@ -104,7 +104,7 @@ def _oversize_text(text: Text) -> Iterator[Problem]:
 def _lost_links(skill_md: Text, source: Source) -> Iterator[Problem]:
     """Links to files that an agent will not find where the skill is installed; each target once."""
     lost: dict[str, Link] = {}
-    for link in links_of(skill_md):
+    for link in links_within(skill_md):
         if link.path and link.path not in source.files:
             lost.setdefault(link.path, link)
     folders = {str(folder) for file in source.files for folder in PurePosixPath(file).parents} if lost else set()
@@ -117,7 +117,7 @@ def _lost_links(skill_md: Text, source: Source) -> Iterator[Problem]:
 
 
 def _deceptive_links(text: Text) -> Iterator[Problem]:
-    for link in links_of(text, leading_away=True):
+    for link in links_with_address(text):
         if link.is_deceptive:
             message = f"A link that shows {link.shown[:80]} leads to {link.target[:80]}"
             yield Problem(Check.DECEPTIVE_LINK, text.line_at(link.offset), message)
