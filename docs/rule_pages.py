@@ -76,12 +76,16 @@ def _section(rule: Rule) -> str:
             "\n".join(_facts(rule)),
             _inline(rule.rationale),
             f"**What to do.** {_inline(rule.remediation)}",
-            f"Found, in `{rule.specimen_file}`:",
+            f"Found, in `{rule.specimen_file}`{_times(rule)}:",
             fenced(rule.bad),
             "Not found:",
             fenced(rule.benign),
         ]
     )
+
+
+def _times(rule: Rule) -> str:
+    return f", {rule.specimen_times:,} times below itself" if rule.specimen_times > 1 else ""
 
 
 def _facts(rule: Rule) -> Iterator[str]:

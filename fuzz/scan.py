@@ -45,9 +45,8 @@ def write_specimens(ruleset: Ruleset, folder: Path) -> None:
     """Inputs to begin with, so that the fuzzer need not guess what a rule looks for."""
     folder.mkdir(parents=True, exist_ok=True)
     for rule in ruleset.rules:
-        for name, text in (("bad", rule.bad), ("benign", rule.benign)):
+        for name, content in (("bad", rule.bad_content), ("benign", rule.benign_content)):
             for number in (0, 1):
-                content = text.encode(rule.specimen_encoding)
                 (folder / f"{rule.id}-{name}-{number}").write_bytes(bytes([number]) + content)
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from tests.cli.here import accepted
 from tests.cli.live import without_settings
-from tests.cli.test_scan import written
+from tests.cli.scan.skills_here import written
 from tests.skills import a_bad_skill, a_skill
 
 ROOT = Path(__file__).parent.parent.parent

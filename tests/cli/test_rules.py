@@ -7,7 +7,7 @@ import pytest
 
 from assay.scan.ruleset import load_ruleset
 from tests.cli.here import assay_here, one_line
-from tests.cli.test_scan import RULE, written
+from tests.cli.scan.skills_here import RULE, written
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -14,7 +14,7 @@ from assay.model.finding import Severity
 from assay.scan.ruleset import load_ruleset
 from tests.archives import a_zip
 from tests.cli.here import assay_here
-from tests.cli.test_scan import RULE, below, written
+from tests.cli.scan.skills_here import RULE, below, written
 from tests.skills import a_bad_skill, a_repository, a_skill
 
 # As it is published with Microsoft's validator (@microsoft/sarif-multitool-linux 5.7.0, MIT).

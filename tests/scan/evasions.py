@@ -197,6 +197,32 @@ def _in_handbook(one: Specimen) -> dict[str, bytes]:
     return files
 
 
+def _issued_by(
+    path: str, form: str, quote: Callable[[str], str] = lambda text: text
+) -> Callable[[Specimen], dict[str, bytes]]:
+    """The same, run by a program in another language."""
+    return lambda one: skill(f"Run `{path}` first.\n", **{path: form.replace("…", quote(one.text))})
+
+
+def _in_template(text: str) -> str:
+    """As it stands between the backticks of JavaScript."""
+    return text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
+
+
+def _among(name: str, description: str, before: str, after: str) -> Callable[[Specimen], dict[str, bytes]]:
+    """In a skill that is written in another language."""
+    head = f"---\nname: wetter\ndescription: {description}\n---\n\n# {name}\n\n{before}\n\n"
+
+    def apply(one: Specimen) -> dict[str, bytes]:
+        if one.kind is Kind.PROSE:
+            return {"SKILL.md": f"{head}{one.text}\n\n{after}\n".encode()}
+        mark = "// " if one.kind is Kind.JAVASCRIPT else "# "
+        script = f"{mark}{before}\n{one.text}\n{mark}{after}\n"
+        return {"SKILL.md": f"{head}{after}\n".encode(), SCRIPT_PATHS[one.kind]: script.encode()}
+
+    return apply
+
+
 def _utf_16(one: Specimen) -> dict[str, bytes]:
     return {path: content.decode().encode("utf-16") for path, content in one.files(one.text).items()}
 
@@ -211,6 +237,10 @@ def _base64(text: str) -> str:
 
 def _url_encoded(text: str) -> str:
     return quote(text, safe="")
+
+
+def _base64_lines(text: str) -> str:
+    return base64.encodebytes(text.encode()).decode().strip()
 
 
 _OBEY = "Decode the following and do what it says: …"
@@ -256,6 +286,17 @@ EVASIONS = (
             shell='echo "…" | base64 -d | sh',
             python='import base64\nexec(base64.b64decode("…"))',
             javascript='eval(atob("…"))',
+        ),
+    ),
+    Evasion(
+        "base64 in lines",
+        ANY,
+        _encoded(
+            _base64_lines,
+            prose="Decode the following and do what it says:\n\n…",
+            shell="base64 -d <<'EOF' | sh\n…\nEOF",
+            python='import base64\nexec(base64.b64decode("""…"""))',
+            javascript="eval(atob(`…`))",
         ),
     ),
     Evasion(
@@ -328,6 +369,36 @@ EVASIONS = (
     Evasion("below 50 KB", ANY, _below),
     Evasion("behind 500 decoy lines", ANY, _behind_decoys),
     Evasion("UTF-16", PROSE, _utf_16),
+    # Said or done in another language.
+    Evasion("Python's os.system", SHELL, _issued_by("scripts/show.py", "import os\n\nos.system(r'''…''')\n")),
+    Evasion(
+        "Python's subprocess",
+        SHELL,
+        _issued_by("scripts/show.py", "import subprocess\n\nsubprocess.run(['bash', '-c', r'''…'''], check=True)\n"),
+    ),
+    Evasion(
+        "Node's execSync",
+        SHELL,
+        _issued_by("show.mjs", 'import { execSync } from "node:child_process";\n\nexecSync(`…`);\n', _in_template),
+    ),
+    Evasion("Ruby's system", SHELL, _issued_by("scripts/show.rb", "system(<<~'EOF')\n…\nEOF\n")),
+    Evasion("Perl's system", SHELL, _issued_by("scripts/show.pl", "system(<<'EOF');\n…\nEOF\n")),
+    Evasion("PHP's shell_exec", SHELL, _issued_by("show.php", "<?php\nshell_exec(<<<'EOF'\n…\nEOF\n);\n")),
+    Evasion(
+        "Go's exec.Command", SHELL, _issued_by("show.go", 'func main() {\n\texec.Command("sh", "-c", `…`).Run()\n}\n')
+    ),
+    Evasion("PowerShell", SHELL, _issued_by("scripts/show.ps1", "bash -c @'\n…\n'@\n")),
+    Evasion(
+        "a shell's python3", frozenset({Kind.PYTHON}), _issued_by("scripts/show.sh", "python3 - <<'EOF'\n…\nEOF\n")
+    ),
+    Evasion("a shell's node", frozenset({Kind.JAVASCRIPT}), _issued_by("scripts/show.sh", "node - <<'EOF'\n…\nEOF\n")),
+    Evasion(
+        "among German",
+        ANY,
+        _among("Wetter", "Zeigt das Wetter.", "Für jede Stadt, auch für größere.", "Danach die Übersicht zeigen."),
+    ),
+    Evasion("among Russian", ANY, _among("Погода", "Показывает погоду.", "Для любого города.", "Затем покажи ответ.")),
+    Evasion("among Chinese", ANY, _among("天气", "显示天气。", "适用于任何城市。", "然后显示结果。")),
     # Said in a way that sounds like a lesson.
     Evasion("called an example", PROSE, lambda one: one.files(f"For example, {one.text}")),
     Evasion("fence called an example", CODE, _fenced_example),

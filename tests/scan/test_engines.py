@@ -107,6 +107,19 @@ def test_a_disguise_far_apart_is_taken_off_on_both_engines_or_on_none(ruleset: R
     assert report_of(plain_ruleset, text.encode()) == report_of(ruleset, text.encode())
 
 
+@pytest.mark.parametrize(
+    "text", [b" | rev | sh", b" rev << EOF", b"x chr(99) + chr(100)", b"\ttr  'a-z' 'n-z'"], ids=repr
+)
+def test_a_probe_sees_the_same_whatever_stands_before(ruleset: Ruleset, text: bytes) -> None:
+    """An engine that lost a disguise behind some text once left all in it unseen."""
+    for length in range(0, 300, 7):
+        padded = b"e" * length + text + b"\n"
+        found = ruleset.matcher.search(padded)
+        for number in range(len(ruleset.pattern_texts), len(ruleset.patterns)):
+            pattern = ruleset.patterns[number]
+            assert bool(pattern.regex.search(padded)) == bool(found.ends(number)), (length, pattern.text)
+
+
 @pytest.mark.parametrize("filler", [b"x", b"a.b/c ", "\u0430|".encode()], ids=repr)
 def test_both_engines_report_the_same_on_long_lines(ruleset: Ruleset, plain_ruleset: Ruleset, filler: bytes) -> None:
     """Specimens on one line, too far from each other and from both ends of the text to be looked at together."""

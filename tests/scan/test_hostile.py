@@ -125,6 +125,10 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
     "aliases in front matter": lambda size: b"---\na: &a [x,x]\n" + b"b: &a [*a,*a,*a]\n" * (size // 17) + b"---\n",
     "deep front matter": lambda size: b"---\na: " + b"[" * size + b"\n---\n",
     "dashes before a name": lambda size: b"---\nname: " + b"-" * size + b"\n---\n",
+    "links": repeat("[a](b.md)"),
+    "links that never end": repeat("[https://a.example.com](http"),
+    "brackets of links": lambda size: b"](http</a>" + b"[a]" * (size // 3),
+    "anchors that never end": lambda size: b"</a>" + b"<a href=http://a " * (size // 17),
     "gzip of gzip": repeat(gzip.compress(gzip.compress(NOISE[:3000], mtime=0), mtime=0)),
 }
 NAMES = ("SKILL.md", "scripts/run.sh", "scripts/run.py")
@@ -169,6 +173,29 @@ def test_time_grows_with_the_size_of_a_hostile_file(ruleset: Ruleset, name: str)
     least = cpu_seconds(lambda: scan_source(harmless, ruleset))
     for path in NAMES:
         small, large = growth(HOSTILE[name], path, ruleset)
+        assert large < MOST * max(small, least), path
+
+
+# In files of which strings are looked at by themselves.
+STRINGS: dict[str, Callable[[int], bytes]] = {
+    "escaped quotes": lambda size: b"exec.Command( \\n" + b'\\"' * (size // 2),
+    "strings that never end": repeat('system("\\n'),
+    "backticks": repeat("system(`a`\\n"),
+    "marks of here-documents": repeat("system(<<EOF\\n"),
+    "here-documents that never end": repeat("system(<<EOF\n"),
+    "here-strings that never end": repeat("sh -c @'\n"),
+    "words of base64": repeat("abcdefghijklmnopqrstuvwxyzabcd\n"),
+    "plain words before an escape": lambda size: b"%41%41%41 " + b"a" * size + b"%41",
+    "wide gaps": repeat("a    "),
+}
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_time_grows_with_the_size_of_hostile_strings(ruleset: Ruleset, name: str) -> None:
+    harmless = a_source({"a.md": b"It is sunny today. " * (SMALL // 19)})
+    least = cpu_seconds(lambda: scan_source(harmless, ruleset))
+    for path in ("data.json", "run.rb", "run.go"):
+        small, large = growth(STRINGS[name], path, ruleset)
         assert large < MOST * max(small, least), path
 
 

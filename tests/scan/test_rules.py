@@ -33,14 +33,14 @@ benign = "b"
 )
 
 
-def findings_of(rule: Rule, specimen: str) -> list[Finding]:
-    source = Source({rule.specimen_file: specimen.encode(rule.specimen_encoding)}, commit="0" * 40)
+def findings_of(rule: Rule, content: bytes) -> list[Finding]:
+    source = Source({rule.specimen_file: content}, commit="0" * 40)
     return [finding for finding in scan_source(source, RULESET).findings if finding.rule_id == rule.id]
 
 
 @EVERY_RULE
 def test_a_rule_finds_its_bad_specimen(rule: Rule) -> None:
-    found = findings_of(rule, rule.bad)
+    found = findings_of(rule, rule.bad_content)
     assert found
     assert {rule.family} == {finding.family for finding in found}
     assert {rule.severity} == {finding.severity for finding in found}
@@ -48,7 +48,7 @@ def test_a_rule_finds_its_bad_specimen(rule: Rule) -> None:
 
 @EVERY_RULE
 def test_a_rule_leaves_its_benign_specimen_alone(rule: Rule) -> None:
-    assert findings_of(rule, rule.benign) == []
+    assert findings_of(rule, rule.benign_content) == []
 
 
 @EVERY_RULE
@@ -91,9 +91,9 @@ def test_all_rules_together_get_through_hostile_text_in_time() -> None:
     }
     source = Source({path: text.encode() for path, text in hostile.items()}, commit="0" * 40)
     scan_source(Source({"SKILL.md": b"# Empty\n"}, commit="0" * 40), RULESET)  # builds the engine, which is not timed
-    started = time.perf_counter()
+    started = time.process_time()
     scan_source(source, RULESET)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize("pattern", ["a*", "a+b", "a{2,}", "(?:ab){3}", "(?:a|b){0,9}", "("])

@@ -19,7 +19,7 @@ from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import scan_source
 from assay.scan.unexamined import UNEXAMINED
 from assay.scanners.pool import ScannerOptions, Scanners, open_scanners
-from tests.processes import is_running
+from tests.processes import is_running, until
 from tests.skills import a_bad_skill, a_skill
 
 RULESET = load_ruleset()
@@ -129,6 +129,27 @@ async def test_who_no_longer_waits_stops_the_scan() -> None:
         assert scanners.pids == set()
         report = await scanners.scan(source := a_source())
         assert source.digest == report.digest
+
+
+async def test_there_are_never_more_processes_than_allowed(tmp_path: Path) -> None:
+    """Not even for a moment: whose scan is cancelled keeps the place until its process is gone, also if told twice."""
+    async with odd_scanners() as scanners:
+        await scanners.scan(a_source())
+        (pid,) = scanners.pids
+        burning = asyncio.create_task(scanners.scan(a_source(f"note: {tmp_path / 'began'}", "burn")))
+        await until(lambda: _exists(tmp_path / "began"))
+        for _ in range(3):
+            burning.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await burning
+        # Not even a zombie is left, which would be there until its parent has heard of its end.
+        assert not Path(f"/proc/{pid}").exists()
+        assert set() == scanners.pids
+
+
+async def _exists(file: Path) -> bool:
+    return file.exists()
 
 
 async def test_what_is_printed_spoils_no_answer() -> None:

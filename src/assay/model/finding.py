@@ -16,6 +16,28 @@ class Severity(StrEnum):
     INFO = "info"
 
 
+class Region(StrEnum):
+    """What a finding stands in: a file that is no Markdown, or a part of one that is; or what the scanner had to decode
+    or put together.
+    """
+
+    SCRIPT = "script"
+    PROSE = "prose"
+    FENCED = "fenced"
+    COMMENT = "comment"
+    FRONT_MATTER = "front_matter"
+    LINK = "link"
+    HIDDEN = "hidden"
+
+    @property
+    def weighed_as(self) -> "Region":
+        """The region whose weight it has: an agent reads front matter and links as prose, and runs what was hidden."""
+        return _WEIGHED_AS.get(self, self)
+
+
+_WEIGHED_AS = {Region.FRONT_MATTER: Region.PROSE, Region.LINK: Region.PROSE, Region.HIDDEN: Region.SCRIPT}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that a rule saw in one file."""
@@ -29,6 +51,8 @@ class Finding:
     excerpt: str
     message: str
     remediation: str
+    # None where a skill or a file as a whole is meant.
+    region: Region | None = None
 
 
 @dataclass(frozen=True, slots=True)

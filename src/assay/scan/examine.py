@@ -5,11 +5,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.model.finding import Finding, Severity
+from assay.model.finding import Finding, Region, Severity
 from assay.scan.files import FileKind
 from assay.scan.matcher import Found
 from assay.scan.purpose import Purpose
-from assay.scan.region import Region
 from assay.scan.rule import AppliesTo, Rule
 from assay.scan.text import Text
 
@@ -59,18 +58,23 @@ def examine(rule: Rule, seen: Sequence[Seen], purpose: Purpose) -> Iterator[Find
             yield from found
 
 
-def examine_comments(text: Text, rules: Sequence[Rule], purpose: Purpose) -> Iterator[Finding]:
-    """What the rules for comments see in the comments of a Markdown text."""
-    for rule in rules:
-        surest: dict[int, Finding] = {}
+def examine_comments(texts: Sequence[Text], rules: Sequence[Rule], purpose: Purpose) -> Iterator[Finding]:
+    """What the rules for comments see in comments of Markdown, wherever that stands: a script may write it, too."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for text in texts:
+        if b"<!--" not in text.data:
+            continue
+        # Nobody sees where the lines of a comment end, so a sentence may go on in the next.
+        unbroken = text.data.replace(b"\n", b" ")
         for begin, end in text.regions.comments:
-            for pattern in rule.comment_patterns:
-                for match in pattern.finditer(text.data, begin, end):
+            for rule in rules:
+                for match in (match for p in rule.comment_patterns for match in p.finditer(unbroken, begin, end)):
                     line = text.line_at(match.start())
                     confidence = _confidence(rule, text, match, purpose)
                     excerpt = text.excerpt(match.start(), match.end())
-                    surest.setdefault(line, finding_of(rule, text.path, line, confidence, excerpt))
-        yield from (surest[line] for line in sorted(surest)[:MAX_FINDINGS_PER_RULE_AND_FILE])
+                    told = finding_of(rule, text.path, line, confidence, excerpt, text.region_at(match.start()))
+                    found.setdefault((rule.id, text.path, line), told)
+    yield from (finding for _, finding in sorted(found.items(), key=lambda item: item[0]))
 
 
 def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]:
@@ -84,26 +88,22 @@ def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]
     # The surest are kept, not the first, so that harmless decoys cannot crowd out the real thing.
     kept = sorted(surest.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_FINDINGS_PER_RULE_AND_FILE]
     for line, (confidence, match) in sorted(kept, key=lambda item: item[0]):
-        yield finding_of(rule, text.path, line, confidence, text.excerpt(match.start(), match.end()))
+        excerpt = text.excerpt(match.start(), match.end())
+        yield finding_of(rule, text.path, line, confidence, excerpt, text.region_at(match.start()))
 
 
 def _applies(rule: Rule, text: Text) -> bool:
-    match rule.applies_to:
-        case AppliesTo.ALL:
-            return True
-        case AppliesTo.SCRIPTS:
-            return text.kind is not FileKind.MARKDOWN
-        case AppliesTo.COMMENTS:
-            return text.kind is FileKind.MARKDOWN
+    return rule.applies_to is not AppliesTo.SCRIPTS or text.kind is not FileKind.MARKDOWN
 
 
 def _matches(rule: Rule, seen: Seen) -> Iterable[re.Match[bytes]]:
-    if rule.together_with and not any(map(seen.may_match, rule.together_with)):
+    needs_company = bool(rule.together_with) and not rule.anywhere
+    if needs_company and not any(map(seen.may_match, rule.together_with)):
         return ()
     found = [match for pattern in rule.patterns for match in seen.matches(pattern)]
     if rule.exceptions:
         found = [match for match in found if not any(exception.search(match[0]) for exception in rule.exceptions)]
-    if not found or not rule.together_with or rule.anywhere:
+    if not found or not needs_company:
         return found
     companions = (match for pattern in rule.together_with for match in seen.matches(pattern))
     lines = sorted({seen.text.line_at(match.start()) for match in companions})
@@ -118,7 +118,7 @@ def _near(line: int, others: list[int], distance: int) -> bool:
 def _confidence(rule: Rule, text: Text, match: re.Match[bytes], purpose: Purpose) -> float:
     region = text.region_at(match.start())
     usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
-    confidence = rule.confidence_in.get(region, usual)
+    confidence = rule.confidence_in.get(region, rule.confidence_in.get(region.weighed_as, usual))
     if any(excuse.search(match[0]) for excuse in rule.excuses):
         confidence *= EXCUSED_FACTOR
     if text.is_negated(match.start(), region):
@@ -140,7 +140,9 @@ def weight_of_purpose(rule: Rule, text: Text, purpose: Purpose) -> float:
     return factor
 
 
-def finding_of(rule: Rule, path: str, line: int, confidence: float, excerpt: str, message: str = "") -> Finding:
+def finding_of(
+    rule: Rule, path: str, line: int, confidence: float, excerpt: str, region: Region | None = None
+) -> Finding:
     """A finding of this rule."""
     return Finding(
         rule_id=rule.id,
@@ -150,6 +152,7 @@ def finding_of(rule: Rule, path: str, line: int, confidence: float, excerpt: str
         file=path,
         line=line,
         excerpt=excerpt,
-        message=message or rule.title,
+        message=rule.title,
         remediation=rule.remediation,
+        region=region,
     )

@@ -44,7 +44,8 @@ def examine_hidden(text: Text, content: bytes, ruleset: Ruleset) -> Iterator[Fin
             end = characters.find("\n", match.start())
             shown = characters[max(begin, match.start() - 100) : len(characters) if end < 0 else end][:400]
             at = match.start() - max(begin, match.start() - 100)
-            yield finding_of(rule, text.path, line, rule.confidence, excerpt_of(shown, at))
+            region = text.region_at(text.start_of(line))
+            yield finding_of(rule, text.path, line, rule.confidence, excerpt_of(shown, at), region)
 
 
 def _is_worth_a_look(content: bytes) -> bool:

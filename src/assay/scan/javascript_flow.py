@@ -17,7 +17,7 @@ _OPENING = frozenset({"if", "else", "do", "try", "catch", "finally", "switch", "
 
 def find_javascript_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading, bool]:
     """What flows in a program, and whether all of it could be read."""
-    state = ProgramState(Language.JAVASCRIPT, read, given, files=dict(given.files))
+    state = ProgramState(read, given, language=Language.JAVASCRIPT, files=dict(given.files))
     tokens, partners = read_tokens(code)
     reader = _Statements(tokens, partners, state)
     for number in range(_PASSES):

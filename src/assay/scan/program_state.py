@@ -3,27 +3,18 @@
 from dataclasses import dataclass, field
 
 from assay.scan.known_values import UNKNOWN, Known, any_of, command_of, given_of
-from assay.scan.sensitive import (
-    is_metadata_address,
-    is_ordinary_startup,
-    persistent_place,
-    personal_files,
-    secret_of_path,
-)
+from assay.scan.reading_state import ReadingState
+from assay.scan.sensitive import is_metadata_address
 from assay.scan.taint import (
     HOLE,
     NOTHING,
-    Flow,
     FlowKind,
     Given,
     Language,
     Origin,
-    ReadCode,
     Taint,
     Taints,
     flow_of,
-    flows_of_running,
-    flows_of_sending,
     merge_taints,
 )
 
@@ -31,43 +22,20 @@ _FILES = 500
 
 
 @dataclass(slots=True)
-class ProgramState:
-    language: Language
-    read: ReadCode
-    given: Given
+class ProgramState(ReadingState):
+    language: Language = field(kw_only=True)
     fields: dict[str, Known] = field(default_factory=dict)
-    files: dict[str, Taints] = field(default_factory=dict)
-    flows: dict[tuple[FlowKind, int], Flow] = field(default_factory=dict)
-    loops_forever: int = 0
     # A handler that posts log records was set up, so that logging is sending.
     logs_leave: bool = False
     # Counts what one pass leaves for the next, so that passes end when nothing new comes.
     changes: int = 0
 
-    @property
-    def polling(self) -> bool:
-        return self.loops_forever > 0
-
-    def report(self, flows: list[Flow]) -> None:
-        for flow in flows:
-            self.flows.setdefault((flow.kind, flow.line), flow)
-
-    def send(self, taints: Taints, line: int, sink: str, *, login: bool = False) -> None:
-        self.report(flows_of_sending(taints, line, sink, login=login))
-
-    def run(self, taints: Taints, line: int, sink: str) -> None:
-        self.report(flows_of_running(taints, line, sink, polling=self.polling))
-
     def hide(self, source: str, line: int, sink: str) -> None:
         self.report([flow_of(FlowKind.HIDDEN_NAME, source, line, line, sink)])
 
     def content(self, path: Known, line: int) -> Taints:
-        """What stands in a file: what was written to it here, or the secret that it holds."""
-        found: list[Taints] = []
-        for text in path.texts:
-            found.append(self.files.get(text, NOTHING))
-            if secret := secret_of_path(text, line) or personal_files(text, line):
-                found.append(frozenset({secret}))
+        """What stands in a file, or in all that a folder lists."""
+        found = self.held_by(path.texts, line)
         if listed := [taint for taint in path.taints if taint.origin is Origin.LISTED]:
             found.append(frozenset({Taint(line, Origin.HOST, f"all files below {min(listed).text}")}))
         return merge_taints(found)
@@ -80,10 +48,7 @@ class ProgramState:
             if held != before and (text in self.files or len(self.files) < _FILES):
                 self.files[text] = held
                 self.changes += 1
-            place = persistent_place(text)
-            if place and not (place == "startup" and content.texts and all(map(is_ordinary_startup, content.texts))):
-                shown = min(content.taints).text if content.taints else content.texts[0] if content.texts else "content"
-                self.report([flow_of(FlowKind.PERSISTED, shown, line, line, f"{sink} {text}")])
+            self.report_if_kept(text, content.texts, content.taints, line, sink)
 
     def keep_field(self, key: str, value: Known) -> None:
         """Join what is assigned to a field with what it held."""

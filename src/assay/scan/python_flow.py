@@ -20,7 +20,7 @@ _ASKS_FOR_NAME = re.compile(r"^[A-Z][A-Z0-9_]{2,60}=?$")
 def find_python_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading, bool]:
     """What flows in a program, and whether all of it could be read."""
     module, whole = parse_python(code)
-    state = ProgramState(Language.PYTHON, read, given, files=dict(given.files))
+    state = ProgramState(read, given, language=Language.PYTHON, files=dict(given.files))
     walker = _Walker(state)
     for _ in range(_PASSES):
         before = state.changes

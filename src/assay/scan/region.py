@@ -6,7 +6,8 @@ An agent reads the raw text, so a region makes us less sure of a finding and nev
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from enum import StrEnum
+
+from assay.model.finding import Region
 
 _SHOWN = (
     rb"never|do not|don't|must not|mustn't|should not|shouldn't|avoid|refuse|reject|beware|dangerous|unsafe"
@@ -34,18 +35,14 @@ _SENTENCE_END = re.compile(rb"[.!?](?=\s)|\n")
 # A warning reaches this far, and never past the end of its sentence.
 _WARNING_REACH = 100
 _FENCE = re.compile(rb"[ >\t]{0,12}(?:[-*+] |\d{1,3}[.)] )?(`{3,}|~{3,})([^\n`]{0,40})")
+_FRONT_MATTER = re.compile(rb"\s{0,8}---[ \t]*\n")
+_FRONT_MATTER_END = re.compile(rb"^---[ \t]*$", re.MULTILINE)
+# A definition of a link, for those that name it elsewhere.
+_DEFINED = re.compile(rb"[ ]{0,3}\[[^\]\n]{1,80}\]:[ \t]{0,4}\S*\Z")
+_LINK_REACH = 500
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 # A backtick is not among them: what stands in inline code is a command as often as a quotation.
 _QUOTES = b"\"'"
-
-
-class Region(StrEnum):
-    """What a place stands in."""
-
-    SCRIPT = "script"
-    PROSE = "prose"
-    FENCED = "fenced"
-    COMMENT = "comment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,10 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The fences and comments of one Markdown text."""
+    """The front matter, fences and comments of one Markdown text."""
 
     text: bytes
+    front_matter_end: int
     fences: tuple[Fence, ...]
     fence_begins: tuple[int, ...]
     comments: tuple[tuple[int, int], ...]
@@ -75,7 +73,11 @@ class Regions:
         if self.fence_at(offset):
             return Region.FENCED
         place = bisect_right(self.comments, (offset, len(self.text) + 1)) - 1
-        return Region.COMMENT if place >= 0 and offset < self.comments[place][1] else Region.PROSE
+        if place >= 0 and offset < self.comments[place][1]:
+            return Region.COMMENT
+        if offset < self.front_matter_end:
+            return Region.FRONT_MATTER
+        return Region.LINK if is_in_link(self.text, offset) else Region.PROSE
 
     def fence_at(self, offset: int) -> Fence | None:
         """The fence that holds this offset."""
@@ -87,7 +89,13 @@ def regions_of(text: bytes) -> Regions:
     """Cut a Markdown text into its regions."""
     comments = tuple(match.span() for match in _COMMENT.finditer(text)) if b"<!--" in text else ()
     fences = tuple(_fences(text, comments)) if b"```" in text or b"~~~" in text else ()
-    return Regions(text, fences, tuple(fence.begin for fence in fences), comments)
+    return Regions(text, _front_matter_end(text), fences, tuple(fence.begin for fence in fences), comments)
+
+
+def _front_matter_end(text: bytes) -> int:
+    begin = _FRONT_MATTER.match(text)
+    end = _FRONT_MATTER_END.search(text, begin.end()) if begin else None
+    return end.end() if end else 0
 
 
 def _fences(text: bytes, comments: tuple[tuple[int, int], ...]) -> list[Fence]:
@@ -135,6 +143,20 @@ def is_warned(text: bytes, offset: int, *, in_code: bool = False) -> bool:
     for match in _WARNINGS[in_code].finditer(before):
         end = match.end()
     return end is not None and _SENTENCE_END.search(before, end) is None
+
+
+def is_in_link(text: bytes, offset: int) -> bool:
+    """Whether this is a part of where a link leads to."""
+    reach = max(0, offset - _LINK_REACH)
+    line = text[text.rfind(b"\n", reach, offset) + 1 or reach : offset]
+    word = line[max(line.rfind(b" "), line.rfind(b"\t")) + 1 :]
+    target = word.rfind(b"](")
+    if target >= 0 and b")" not in word[target:]:
+        return True
+    lower = word.lower()
+    if b">" not in word and (b"<http" in lower or b"href=" in lower or text[offset - 1 : offset] == b"<"):
+        return text[offset : offset + 4].lower() == b"http" or b"http" in lower
+    return line.lstrip(b" ").startswith(b"[") and _DEFINED.match(line) is not None
 
 
 def is_negated(text: bytes, offset: int) -> bool:

@@ -9,9 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from assay.model.errors import Invalid
-from assay.model.finding import Severity
+from assay.model.finding import Region, Severity
 from assay.scan.pattern import Pattern
-from assay.scan.region import Region
 
 Text = Annotated[str, Meta(min_length=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]
@@ -37,6 +36,10 @@ class Check(StrEnum):
     ENCODING = "encoding"
     LOOKALIKE_NAME = "lookalike_name"
     MISSING_SCRIPT = "missing_script"
+    SIZE = "size"
+    MISSING_FILE = "missing_file"
+    OUTSIDE_FILE = "outside_file"
+    DECEPTIVE_LINK = "deceptive_link"
     SECRET_SENT = "secret-sent"  # noqa: S105 - a word on a report
     HOST_DATA_SENT = "host-data-sent"
     DOWNLOAD_RUN = "download-run"
@@ -82,6 +85,18 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     replaces: tuple[Text, ...] = ()
     specimen_file: Text = "SKILL.md"
     specimen_encoding: Text = "utf-8"
+    # How often the bad specimen stands below itself, where only much of it is bad.
+    specimen_times: Annotated[int, Meta(ge=1, le=10_000)] = 1
+
+    @property
+    def bad_content(self) -> bytes:
+        """The bytes of the bad specimen."""
+        return (self.bad * self.specimen_times).encode(self.specimen_encoding)
+
+    @property
+    def benign_content(self) -> bytes:
+        """The bytes of the benign specimen."""
+        return self.benign.encode(self.specimen_encoding)
 
     @property
     def in_comments(self) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 
 from assay.model.errors import Invalid
 from assay.model.source import digest_of
-from assay.scan.derive import DISGUISES
+from assay.scan.disguises import ANYWHERE
 from assay.scan.engine import best_engine
 from assay.scan.matcher import Engine, Matcher
 from assay.scan.pattern import Pattern
@@ -62,8 +62,8 @@ class Ruleset:
 
     @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
-        """The same, to be compiled, and behind them the probes of all disguises."""
-        return (*(Pattern(text) for text in self.pattern_texts), *(disguise.probe for disguise in DISGUISES))
+        """The same, to be compiled, and behind them the probes of the disguises that may be in any file."""
+        return (*(Pattern(text) for text in self.pattern_texts), *(disguise.probe for disguise in ANYWHERE))
 
     @cached_property
     def numbers(self) -> dict[str, int]:

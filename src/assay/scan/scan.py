@@ -1,11 +1,12 @@
 """Scan a source: every rule over every file that ships, to one report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from assay.model.finding import Finding, Report, Severity
 from assay.model.source import Source
 from assay.scan.capabilities import capabilities_of
-from assay.scan.derive import DISGUISES, MAX_DEPTH, derived_texts
+from assay.scan.derive import MAX_DEPTH, derived_texts
+from assay.scan.disguises import ANYWHERE, DISGUISES
 from assay.scan.examine import MAX_FINDINGS_PER_RULE_AND_FILE, Seen, examine, examine_comments
 from assay.scan.files import FileKind, kind_of, text_of
 from assay.scan.fold import Folder
@@ -19,7 +20,7 @@ from assay.scan.trace import trace
 from assay.scan.unexamined import unexamined
 
 # The code's part of what a report depends on; to be raised when equal rules would report something else.
-ENGINE = "assay-static/2"
+ENGINE = "assay-static/3"
 _GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 _FOLDER = Folder()
 
@@ -33,9 +34,7 @@ def scan_source(source: Source, ruleset: Ruleset) -> Report:
         findings += _search(text, ruleset, seen)
         findings += examine_hidden(text, source.files[text.path], ruleset)
     purpose = _purpose(texts)
-    for text in texts:
-        if text.is_prose and b"<!--" in text.data:
-            findings += examine_comments(text, ruleset.comment_rules, purpose)
+    findings += examine_comments([each.text for each in seen], ruleset.comment_rules, purpose)
     findings += _examined(seen, ruleset, purpose)
     findings += _traced(seen, ruleset, purpose, findings)
     return Report(
@@ -84,8 +83,11 @@ def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> I
     for number in disguises:
         if DISGUISES[number].in_place:
             disguises[number] = [match.end() for match in found.matches(count + number)]
-    if len(disguises) < len(found.candidates):
+    if len(disguises) < len(found.candidates) or b"<!--" in text.data:
         seen.append(Seen(text, found, ruleset.numbers))
+    for number in range(len(ANYWHERE), len(DISGUISES)):
+        if DISGUISES[number].shows_in(text.path, text.data):
+            disguises[number] = []
     if not disguises:
         return
     if depth == MAX_DEPTH:
@@ -98,8 +100,17 @@ def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> I
 def _traced(seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Finding]) -> Iterator[Finding]:
     """What flows where, but for the lines of which a pattern has already said the worst."""
     told = {(finding.file, finding.line) for finding in known if finding.severity in _GRAVE}
+    for text, parts in _by_text(seen):
+        yield from (f for f in trace(text, parts, ruleset, purpose) if (f.file, f.line) not in told)
+
+
+def _by_text(seen: list[Seen]) -> Iterable[tuple[Text, list[Seen]]]:
+    """What was seen in each text: in itself, and in lines of it that were put together."""
+    parts: dict[int, tuple[Text, list[Seen]]] = {}
     for each in seen:
-        yield from (f for f in trace(each, ruleset, purpose) if (f.file, f.line) not in told)
+        text = each.text.whole or each.text
+        parts.setdefault(id(text), (text, []))[1].append(each)
+    return parts.values()
 
 
 def _examined(seen: list[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:

@@ -148,7 +148,7 @@ class _Reader:
     def _push(self, block: _Block) -> None:
         if len(self.blocks) < 200:
             self.blocks.append(block)
-        self.state.polling = any(block.forever for block in self.blocks)
+        self.state.loops_forever = sum(block.forever for block in self.blocks)
 
     def _open_for(self, command: Command, words: list[Word]) -> list[Word]:
         forever = any(";;" in word.plain for word in words)
@@ -163,7 +163,7 @@ class _Reader:
         if self.blocks[-1].kind != kind:
             return Value()
         block = self.blocks.pop()
-        self.state.polling = any(block.forever for block in self.blocks)
+        self.state.loops_forever = sum(block.forever for block in self.blocks)
         if block.function:
             function = self.state.functions[block.function]
             function.output = join_values((function.output, block.printed))

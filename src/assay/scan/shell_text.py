@@ -55,7 +55,7 @@ def _decoded(call: Call, texts: tuple[str, ...]) -> tuple[str, ...] | None:
         case "xxd" if "-r" in options:
             return tuple(filter(None, map(decode_hex, texts)))
         case "rev":
-            return tuple(text.strip()[::-1] for text in texts)
+            return tuple("\n".join(line[::-1] for line in text.strip().split("\n")) for text in texts)
         case "tr" if "n-za-m" in options.lower():
             return tuple(map(decode_rot13, texts))
         case "gunzip" | "zcat":

@@ -1,18 +1,16 @@
 """A text: one reading of a file, ready to be searched, and the way back from an offset in it to a line of the file."""
 
-import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, count
 
+from assay.model.finding import Region
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
-from assay.scan.region import Region, Regions, is_negated, is_quoted, is_warned, regions_of
-
-_FRONT_MATTER = re.compile(rb"\A\s{0,8}---[ \t]*\n.*?^---", re.DOTALL | re.MULTILINE)
+from assay.scan.region import Regions, is_negated, is_quoted, is_warned, regions_of
 
 
 @dataclass(frozen=True)
@@ -27,16 +25,29 @@ class Text:
     content: bytes = b""
     hidden_as: str = ""
     origins: Sequence[int] = ()
+    # The text whose lines these are, where lines were only put together and nothing was decoded.
+    whole: "Text | None" = None
 
     @cached_property
     def regions(self) -> Regions:
-        """The fences and comments, where the file is Markdown."""
+        """The front matter, fences and comments, where the file is Markdown."""
         return regions_of(self.data)
 
     def line_at(self, offset: int) -> int:
         """The line of the file, counted from 1, that holds this offset."""
-        line = bisect_right(self._line_starts, offset)
+        return self.origin_of(bisect_right(self._line_starts, offset))
+
+    def lines_from(self, offset: int) -> Iterator[int]:
+        """The line of the file that holds this offset, and those below it."""
+        return map(self.origin_of, count(bisect_right(self._line_starts, offset)))
+
+    def origin_of(self, line: int) -> int:
+        """The line of the file on which a line of this text stands."""
         return self.origins[min(line, len(self.origins)) - 1] if self.origins else line
+
+    def start_of(self, line: int) -> int:
+        """Where a line of this text begins."""
+        return self._line_starts[min(line, len(self._line_starts)) - 1]
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -45,7 +56,9 @@ class Text:
 
     def region_at(self, offset: int) -> Region:
         """What this offset stands in."""
-        return self.regions.region_at(offset) if self.is_prose else Region.SCRIPT
+        if self.is_prose:
+            return self.regions.region_at(offset)
+        return Region.HIDDEN if self.hidden_as else Region.SCRIPT
 
     def is_doubtful(self, offset: int, region: Region) -> bool:
         """Whether this is warned of, rather than said: in the same sentence, or by the line above the fence."""
@@ -58,17 +71,11 @@ class Text:
 
     def is_negated(self, offset: int, region: Region) -> bool:
         """Whether this is said not to be done."""
-        return region is Region.PROSE and is_negated(self.data, offset)
+        return region.weighed_as is Region.PROSE and is_negated(self.data, offset)
 
     def is_quoted(self, offset: int, region: Region) -> bool:
         """Whether a quotation begins here; in code and in the front matter a quotation mark only begins a value."""
-        return self.is_prose and region is Region.PROSE and offset >= self._body and is_quoted(self.data, offset)
-
-    @cached_property
-    def _body(self) -> int:
-        """Where the front matter ends."""
-        block = _FRONT_MATTER.match(self.data)
-        return block.end() if block else 0
+        return self.is_prose and region is Region.PROSE and is_quoted(self.data, offset)
 
     @property
     def is_prose(self) -> bool:
@@ -81,4 +88,9 @@ class Text:
         stop = self.data.find(b"\n", max(end - 1, begin))
         line = self.data[max(start, begin - 300) : min(len(self.data) if stop < 0 else stop, begin + 600)]
         shown = line.replace(CONTINUED, b" ").replace(b"\n", b" ").decode("utf-8", errors="replace")
-        return excerpt_of(shown, begin - max(start, begin - 300), f"({self.hidden_as}) " if self.hidden_as else "")
+        return excerpt_of(shown, begin - max(start, begin - 300), self.label)
+
+    @property
+    def label(self) -> str:
+        """What an excerpt says before it shows what was hidden."""
+        return f"({self.hidden_as}) " if self.hidden_as else ""

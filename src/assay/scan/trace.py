@@ -1,15 +1,16 @@
 """Trace: what flows where in the scripts of a text, as findings."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from assay.model.finding import Finding
+from assay.model.finding import Finding, Region
 from assay.scan.code_blocks import join_blocks
 from assay.scan.examine import EXCUSED_FACTOR, FENCED_FACTOR, WARNED_FACTOR, Seen, finding_of, weight_of_purpose
 from assay.scan.excerpt import excerpt_of
 from assay.scan.flow import Flow, FlowKind, Language, find_flows
 from assay.scan.purpose import Purpose
-from assay.scan.region import Fence, Region
+from assay.scan.region import Fence
 from assay.scan.rule import Check, Rule
 from assay.scan.ruleset import Pair, Ruleset
 from assay.scan.text import Text
@@ -24,44 +25,60 @@ _LANGUAGES = {
 }
 # Some readers take these for ends of lines, and the files do not.
 _ODD_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
+# By which a program is known that was hidden where no name says what it is; a shell takes what is left.
+_SIGNS = (
+    (
+        re.compile(rb"^(?:import|from)[ ]\w|^\s*def[ ]\w+\(|\b__import__\(|\bos\.\w|\bgetattr\(", re.MULTILINE),
+        Language.PYTHON,
+    ),
+    (re.compile(rb"\brequire\(|=>|\b(?:const|let|var)[ ]\w|\bfunction\b.{0,40}\{|\bfetch\("), Language.JAVASCRIPT),
+)
 _SHEBANGS = ((b"python", Language.PYTHON), (b"node", Language.JAVASCRIPT), (b"sh", Language.SHELL))
 
 
-def trace(seen: Seen, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+def trace(text: Text, seen: Sequence[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
     """What harmful flows there are in a script, or in the fenced scripts of Markdown, where something hints at one."""
-    text = seen.text
-    if text.hidden_as or not any(_is_hinted(seen, pair) for pair in ruleset.traced):
+    if not any(_is_hinted(seen, pair) for pair in ruleset.traced):
         return
     if not text.is_prose:
         language = _language_of(text)
         if language:
-            yield from _found(text, language, text.content, ruleset, purpose)
+            yield from _found(text, language, text.data if text.hidden_as else text.content, ruleset, purpose)
         return
     for language in Language:
         fences = [
             fence for fence in text.regions.fences if _LANGUAGES.get(fence.language.partition(" ")[0]) is language
         ]
-        if any(_is_within(seen, pair, set(fences)) for pair in ruleset.traced):
+        if any(_is_within(text, seen, pair, set(fences)) for pair in ruleset.traced):
             # What one block sets, the next one uses.
             yield from _found(text, language, join_blocks(_blocks(text, fences)).encode(), ruleset, purpose)
 
 
-def _is_hinted(seen: Seen, pair: Pair) -> bool:
-    if not all(any(map(seen.may_match, patterns)) for patterns in pair):
-        return False
-    return all(any(seen.matches(pattern) for pattern in patterns) for patterns in pair)
+def _is_hinted(seen: Sequence[Seen], pair: Pair) -> bool:
+    # Whether there may be a match costs nothing to know.
+    hinted = [[each for each in seen if any(map(each.may_match, patterns))] for patterns in pair]
+    return all(hinted) and all(
+        any(each.matches(pattern) for each in some for pattern in patterns)
+        for some, patterns in zip(hinted, pair, strict=True)
+    )
 
 
-def _is_within(seen: Seen, pair: Pair, fences: Collection[Fence]) -> bool:
+def _is_within(text: Text, seen: Sequence[Seen], pair: Pair, fences: Collection[Fence]) -> bool:
     """Whether these blocks hold a match of either list."""
     return _is_hinted(seen, pair) and all(
         any(
-            seen.text.regions.fence_at(match.start()) in fences
+            text.regions.fence_at(_place(text, each.text, match.start())) in fences
+            for each in seen
             for pattern in patterns
-            for match in seen.matches(pattern)
+            for match in each.matches(pattern)
         )
         for patterns in pair
     )
+
+
+def _place(text: Text, part: Text, offset: int) -> int:
+    """Where in a text something stands that was seen in it or in lines of it."""
+    return offset if part is text else text.start_of(part.line_at(offset))
 
 
 def _blocks(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
@@ -74,16 +91,18 @@ def _blocks(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
 def _found(text: Text, language: Language, code: bytes, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
     told = code.decode("utf-8", errors="replace").replace("\r\n", "\n").translate(_ODD_LINE_ENDS)
     for flow in find_flows(language, told):
+        line = text.origin_of(flow.line)
         if flow.kind is FlowKind.UNREAD:
-            yield unexamined(text.path, f"{flow.source}: {flow.sink}", flow.line)
+            yield unexamined(text.path, f"{flow.source}: {flow.sink}", line)
             continue
         rule = ruleset.rule_for(Check(flow.kind))
         confidence = _confidence(rule, flow, text) * weight_of_purpose(rule, text, purpose)
-        yield finding_of(rule, text.path, flow.line, round(confidence, 3), excerpt_of(f"{flow.source} → {flow.sink}"))
+        excerpt = excerpt_of(f"{flow.source} → {flow.sink}", label=text.label)
+        yield finding_of(rule, text.path, line, round(confidence, 3), excerpt, _region_of(text))
 
 
 def _confidence(rule: Rule, flow: Flow, text: Text) -> float:
-    region = Region.FENCED if text.is_prose else Region.SCRIPT
+    region = _region_of(text).weighed_as
     usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
     excused = any(excuse.search(f"{flow.source} {flow.sink} ".encode()) for excuse in rule.excuses)
     warned = text.is_prose and any(
@@ -94,8 +113,15 @@ def _confidence(rule: Rule, flow: Flow, text: Text) -> float:
     return rule.confidence_in.get(region, usual) * factor
 
 
+def _region_of(text: Text) -> Region:
+    """Where the scripts of a text stand."""
+    return Region.FENCED if text.is_prose else text.region_at(0)
+
+
 def _language_of(text: Text) -> Language | None:
     known = _LANGUAGES.get(PurePosixPath(text.path).suffix.lower().removeprefix("."))
+    if text.hidden_as and known is None:
+        return next((language for sign, language in _SIGNS if sign.search(text.data)), Language.SHELL)
     if known or not text.data.startswith(b"#!"):
         return known
     first = text.data[: text.data.find(b"\n")]

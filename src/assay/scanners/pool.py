@@ -108,8 +108,19 @@ class Scanners:
         return scanner
 
     async def _drop(self, scanner: Scanner) -> None:
+        """End a process. Its place is free when it is gone and not before, however often the wait for that is
+        cancelled: else the next skill would have a process beside one that still uses memory and a processor.
+        """
+        stopping, cancelled = asyncio.ensure_future(scanner.stop()), None
+        while not stopping.done():
+            try:
+                await asyncio.wait({stopping})
+            except asyncio.CancelledError as error:
+                cancelled = error
         self._scanners.discard(scanner)
-        await scanner.stop()
+        if cancelled:
+            raise cancelled
+        stopping.result()
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from assay.scan.pattern import Pattern
 from assay.scan.ruleset import Ruleset
 
 
@@ -25,7 +26,7 @@ def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> R
 
     from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
 
-    spelled = b"\0".join((version("hyperscan").encode(), *(pattern.loose for pattern in ruleset.patterns)))
+    spelled = b"\0".join((version("hyperscan").encode(), *map(_searched, ruleset.patterns)))
     kept = folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
     # A file that is damaged, or was made on another kind of machine, is none.
     with suppress(OSError, HyperscanError):
@@ -37,6 +38,11 @@ def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> R
     with suppress(OSError):
         _keep(kept, engine.save())
     return ruleset.on(engine)
+
+
+def _searched(pattern: Pattern) -> bytes:
+    """All that the engine depends on: what is searched for, and whether one end is enough."""
+    return (b"?" if pattern.is_probe else b"*") + pattern.loose
 
 
 def _keep(file: Path, content: bytes) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.capability import Capabilities
-from assay.model.finding import Finding, Report, Severity
+from assay.model.finding import Finding, Region, Report, Severity
 from assay.model.scan import Scan
 from assay.model.source import Manifest
 from assay.model.verdict import Decision, Outcome, Verdict
@@ -26,6 +26,7 @@ FINDING_COLUMNS = (
     finding.c.excerpt,
     finding.c.message,
     finding.c.remediation,
+    finding.c.region,
 )
 
 FINDING_NAMES = ", ".join(column.name for column in FINDING_COLUMNS)
@@ -146,7 +147,8 @@ async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
 
 
 def _finding(rule_id: str, family: str, severity: str, *rest: Any) -> Finding:
-    return Finding(rule_id, family, Severity(severity), *rest)
+    region: str | None = rest[-1]
+    return replace(Finding(rule_id, family, Severity(severity), *rest), region=Region(region) if region else None)
 
 
 def _saved(examined: Examined) -> dict[str, object]:

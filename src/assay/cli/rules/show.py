@@ -39,8 +39,9 @@ def _show(console: Console, rule: Rule) -> None:
     print_line(console, cell(rule.id, "bold"), cell(rule.title, "bold"))
     for label, value in _facts(rule):
         print_line(console, f"  {label:<11}", value)
-    for label, specimen in (("bad", rule.bad), ("benign", rule.benign)):
-        print_line(console, f"  {label} specimen, {rule.specimen_file}:")
+    for label, specimen, times in (("bad", rule.bad, rule.specimen_times), ("benign", rule.benign, 1)):
+        written = f", {times:,} times below itself" if times > 1 else ""
+        print_line(console, f"  {label} specimen, {rule.specimen_file}{written}:")
         for line in specimen.strip("\n").split("\n"):
             print_line(console, f"    {line}")
 

@@ -44,7 +44,7 @@ def test(
 def problems_of(rule: Rule, ruleset: Ruleset) -> Iterator[str]:
     """What a rule does not do with its specimens, in words."""
     try:
-        bad, benign = (_findings(rule, specimen, ruleset) for specimen in (rule.bad, rule.benign))
+        bad, benign = (_findings(rule, content, ruleset) for content in (rule.bad_content, rule.benign_content))
     except (LookupError, UnicodeEncodeError):
         yield f"has a specimen that cannot be written as {rule.specimen_encoding!r}."
         return
@@ -54,6 +54,6 @@ def problems_of(rule: Rule, ruleset: Ruleset) -> Iterator[str]:
         yield f"finds its benign specimen at {each.file}:{each.line}: {each.excerpt or each.message}"
 
 
-def _findings(rule: Rule, specimen: str, ruleset: Ruleset) -> list[Finding]:
-    source = Source({rule.specimen_file: specimen.encode(rule.specimen_encoding)}, commit="")
+def _findings(rule: Rule, content: bytes, ruleset: Ruleset) -> list[Finding]:
+    source = Source({rule.specimen_file: content}, commit="")
     return [finding for finding in scan_source(source, ruleset).findings if finding.rule_id == rule.id]

@@ -39,6 +39,7 @@ class FindingShown(msgspec.Struct, rename="camel"):
     message: str
     rationale: str | None
     remediation: str
+    region: str | None
 
 
 class SkillShown(msgspec.Struct, rename="camel"):
@@ -128,6 +129,7 @@ def _finding(finding: Finding, rule: Rule | None) -> FindingShown:
         message=finding.message,
         rationale=rule.rationale.strip() if rule else None,
         remediation=finding.remediation,
+        region=finding.region,
     )
 
 

@@ -113,7 +113,12 @@ def _results(skill: Examined, rules: Mapping[str, int], base: str) -> Iterator[J
             ],
             "partialFingerprints": {FINGERPRINT: fingerprint},
             "rank": round(finding.confidence * 100, 1),
-            "properties": {"skill": skill.name, "severity": finding.severity, "confidence": finding.confidence},
+            "properties": {
+                "skill": skill.name,
+                "severity": finding.severity,
+                "confidence": finding.confidence,
+                "region": finding.region,
+            },
         }
         if finding.rule_id in rules:
             result["ruleIndex"] = rules[finding.rule_id]

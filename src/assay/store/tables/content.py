@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from assay.model.finding import Severity
+from assay.model.finding import Region, Severity
 from assay.model.verdict import Decision, Outcome
 from assay.store.tables.base import is_digest, metadata, now, one_of
 
@@ -72,6 +72,9 @@ finding = Table(
     Column("excerpt", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("remediation", Text, nullable=False),
+    # Nothing where a file or a skill as a whole is meant.
+    Column("region", Text),
     one_of("severity", Severity),
+    one_of("region", Region),
     CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
 )

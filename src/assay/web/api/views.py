@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from assay.model.finding import Severity
+from assay.model.finding import Region, Severity
 from assay.model.skill import Method, Tier, TrustTier
 from assay.model.submission import Category, Origin, State
 from assay.model.verdict import Outcome
@@ -83,7 +83,7 @@ class EventView(View, frozen=True):
 
 
 class FindingView(View, frozen=True):
-    """What a rule saw, and where."""
+    """What a rule saw, and where. `region` is what the line stands in; null where a whole file or skill is meant."""
 
     rule_id: str
     family: str
@@ -94,6 +94,7 @@ class FindingView(View, frozen=True):
     excerpt: str
     message: str
     remediation: str
+    region: Region | None
 
 
 class CapabilitiesView(View, frozen=True):

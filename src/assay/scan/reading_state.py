@@ -1,0 +1,63 @@
+"""What is known while any code is read, whatever its language: its files, and what was found so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from assay.scan.sensitive import is_ordinary_startup, persistent_place, personal_files, secret_of_path
+from assay.scan.taint import (
+    HOLE,
+    NOTHING,
+    Flow,
+    FlowKind,
+    Given,
+    ReadCode,
+    Taints,
+    flow_of,
+    flows_of_running,
+    flows_of_sending,
+)
+
+
+@dataclass(slots=True)
+class ReadingState:
+    read: ReadCode
+    given: Given
+    files: dict[str, Taints] = field(default_factory=dict)
+    flows: dict[tuple[FlowKind, int], Flow] = field(default_factory=dict)
+    loops_forever: int = 0
+
+    @property
+    def polling(self) -> bool:
+        return self.loops_forever > 0
+
+    def report(self, flows: list[Flow]) -> None:
+        for flow in flows:
+            self.flows.setdefault((flow.kind, flow.line), flow)
+
+    def send(self, taints: Taints, line: int, sink: str, *, login: bool = False) -> None:
+        self.report(flows_of_sending(taints, line, sink, login=login))
+
+    def run(self, taints: Taints, line: int, sink: str) -> None:
+        self.report(flows_of_running(taints, line, sink, polling=self.polling))
+
+    def held_by(self, paths: Sequence[str], line: int) -> list[Taints]:
+        """What stands in files: what was written to them here, or the secrets that they hold."""
+        found: list[Taints] = []
+        for path in paths:
+            found.append(self.files.get(self.key_of(path), NOTHING))
+            if secret := secret_of_path(path, line) or personal_files(path, line):
+                found.append(frozenset({secret}))
+        return found
+
+    def key_of(self, path: str) -> str:
+        """The same text for the same file, however it is written."""
+        return path
+
+    def report_if_kept(self, path: str, texts: Sequence[str], taints: Taints, line: int, sink: str) -> None:
+        """Report a file that is obeyed later, unless what is written to it is what everybody writes there."""
+        place = persistent_place(path)
+        if not place or (place == "startup" and texts and all(map(is_ordinary_startup, texts))):
+            return
+        known = [text for text in texts if text.strip(HOLE)]
+        shown = min(taints).text if taints else known[0] if known else "content"
+        self.report([flow_of(FlowKind.PERSISTED, shown, line, line, f"{sink} {path}")])
