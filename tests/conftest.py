@@ -1,4 +1,4 @@
-"""The real parts, started once a run: one PostgreSQL, and a fresh database of it for each test."""
+"""The real parts, started once a run: a PostgreSQL for each process, and a fresh database of it for each test."""
 
 import asyncio
 import shutil
@@ -48,28 +48,34 @@ PATIENCE_SECONDS = 120
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The controller starts the server; the workers of xdist are told where it is."""
+    """Whoever runs tests has a server of their own: a transaction of one test holds back the feeds of a whole server."""
     if hasattr(config, "workerinput"):
         return
-    folder = Path(tempfile.mkdtemp(prefix="assay-tests-"))
-    server = Server(folder / "postgres")
-    server.start(FAST)
-    asyncio.run(_migrate(server.url))
-    config.assay_server = server  # type: ignore[attr-defined]
-    config.assay_folder = folder  # type: ignore[attr-defined]
+    config.assay_folder = Path(tempfile.mkdtemp(prefix="assay-tests-"))  # type: ignore[attr-defined]
+    config.assay_servers = []  # type: ignore[attr-defined]
+    if not config.pluginmanager.hasplugin("dsession"):
+        config.assay_url = _start_server(config)  # type: ignore[attr-defined]
 
 
 def pytest_configure_node(node: Any) -> None:
-    """xdist: hand the address to a worker."""
-    node.workerinput["postgres_url"] = node.config.assay_server.url
+    """xdist: start a server for a worker, and hand it the address."""
+    node.workerinput["postgres_url"] = _start_server(node.config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what `pytest_configure` started."""
-    server = getattr(config, "assay_server", None)
-    if server is not None:
+    """Stop what was started."""
+    for server in getattr(config, "assay_servers", ()):
         server.stop()
-        shutil.rmtree(config.assay_folder)  # type: ignore[attr-defined]
+    if hasattr(config, "assay_folder"):
+        shutil.rmtree(config.assay_folder)
+
+
+def _start_server(config: Any) -> str:
+    server = Server(config.assay_folder / f"postgres-{len(config.assay_servers)}")
+    server.start(FAST)
+    config.assay_servers.append(server)
+    asyncio.run(_migrate(server.url))
+    return server.url
 
 
 async def _migrate(url: str) -> None:
@@ -81,7 +87,7 @@ async def _migrate(url: str) -> None:
 def postgres_url(request: pytest.FixtureRequest) -> str:
     """The database that all others are copied from."""
     workerinput = getattr(request.config, "workerinput", None)
-    return workerinput["postgres_url"] if workerinput else request.config.assay_server.url
+    return workerinput["postgres_url"] if workerinput else request.config.assay_url
 
 
 @pytest.fixture

@@ -29,6 +29,17 @@ TAKE = text(
 )
 
 
+# How much is watched is the planner's estimate, which is near enough; who fails is counted up to a thousand.
+FRESHNESS = text(
+    """
+    SELECT
+        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'upstream_check'::regclass),
+        (SELECT min(seen_at) FROM upstream_check),
+        (SELECT count(*) FROM (SELECT FROM upstream_check WHERE failures > 0 LIMIT 1000) AS failing)
+    """
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
     """A repository that is to be looked at."""
@@ -80,13 +91,8 @@ async def note_failure(db: AsyncConnection, repository_id: int, problem: str, *,
 
 
 async def read_freshness(db: AsyncConnection) -> Freshness:
-    """All numbers by an index, at any size."""
-    oldest = select(func.min(upstream_check.c.seen_at)).scalar_subquery()
-    failing = select(func.count()).where(upstream_check.c.failures > 0).scalar_subquery()
-    # The planner's own estimate is near enough for a number that only says how much is watched.
-    known = text("SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'upstream_check'::regclass")
-    row = (await db.execute(select(oldest, failing))).one()
-    return Freshness(int((await db.execute(known)).scalar_one()), row[0], row[1])
+    """In one statement that costs the same at any size."""
+    return Freshness(*(await db.execute(FRESHNESS)).one())
 
 
 async def make_due(db: AsyncConnection, repository_id: int) -> None:

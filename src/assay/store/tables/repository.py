@@ -87,3 +87,4 @@ upstream_check = Table(
 )
 Index("upstream_check_due_at_idx", upstream_check.c.due_at)
 Index("upstream_check_seen_at_idx", upstream_check.c.seen_at)
+Index("upstream_check_failing_idx", upstream_check.c.repository_id, postgresql_where=upstream_check.c.failures > 0)

@@ -69,6 +69,8 @@ CREATE TABLE upstream_check (
 -- ;
 CREATE INDEX upstream_check_due_at_idx ON upstream_check (due_at)
 -- ;
+CREATE INDEX upstream_check_failing_idx ON upstream_check (repository_id) WHERE failures > 0
+-- ;
 CREATE INDEX upstream_check_seen_at_idx ON upstream_check (seen_at)
 -- ;
 CREATE TABLE skill_alias (
