@@ -26,6 +26,7 @@ class Commands(LazyGroup):
         "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
         "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),
         "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
+        "doctor": Lazy("assay.cli.doctor.command:doctor", "Look at everything, and say what to do."),
         "admin": Lazy("assay.cli.admin:app", "Administrators: create, list, disable."),
     }
 

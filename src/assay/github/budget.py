@@ -54,6 +54,10 @@ class TokenBudget:
     def __post_init__(self) -> None:
         self._allowances = [_Allowance(auth) for auth in self.tokens or (ANONYMOUS,)]
 
+    def all(self) -> tuple[GitHubAuth, ...]:
+        """Whom we can be."""
+        return self.tokens or (ANONYMOUS,)
+
     def choose(self) -> GitHubAuth:
         """The best token, or RateLimited until the first one has calls again."""
         best, now = self._best()

@@ -70,6 +70,14 @@ class _Commit(msgspec.Struct):
     sha: str
 
 
+class _Rate(msgspec.Struct):
+    remaining: int
+
+
+class _Limits(msgspec.Struct):
+    rate: _Rate
+
+
 class _Item(msgspec.Struct):
     path: str
     mode: str
@@ -116,6 +124,15 @@ class GitHub:
                 return (await _read_at_most(response, LONGEST_SHA)).strip() != known.encode()
 
         return await self._with_a_token(ask)
+
+    async def get_allowances(self) -> list[int]:
+        """The calls that each token has left this hour, as GitHub counts them; to ask costs none."""
+        left = []
+        for auth in self.budget.all():
+            async with self._answer(f"{self.urls.api}/rate_limit", auth) as response:
+                said = msgspec.json.decode(await _read_at_most(response, LARGEST_JSON_BYTES), type=_Limits)
+            left.append(said.rate.remaining)
+        return left
 
     async def get_tree(self, name: RepositoryName, commit: str) -> list[TreeEntry]:
         """All files of a commit; Unavailable if GitHub cut the list short."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from random import random
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, literal, select, tuple_
+from sqlalchemy import Row, Select, and_, func, literal, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import Category
@@ -117,6 +118,20 @@ async def list_first_published(db: AsyncConnection, limit: int) -> list[Skill]:
     """Live listings, those that came last first."""
     ordered = read_skills().where(IS_LIVE).order_by(skill.c.created_at.desc(), skill.c.id.desc()).limit(limit)
     return [skill_of(row) for row in await db.execute(ordered)]
+
+
+async def sample_skills(db: AsyncConnection, number: int) -> list[Skill]:
+    """Some live listings, others each time: those that came after some moment, and the first if those are few."""
+    span = select(func.min(skill.c.created_at), func.max(skill.c.created_at)).where(IS_LIVE)
+    first, last = (await db.execute(span)).one()
+    if first is None:
+        return []
+    found: dict[UUID, Skill] = {}
+    for since in (first + random() * (last - first), first):  # noqa: S311 - a sample, not a secret
+        ordered = read_skills().where(IS_LIVE, skill.c.created_at >= since).order_by(skill.c.created_at, skill.c.id)
+        for row in await db.execute(ordered.limit(number - len(found))):
+            found.setdefault(row.id, skill_of(row))
+    return list(found.values())
 
 
 def read_skills() -> Select[Any]:

@@ -1,0 +1,89 @@
+"""`assay doctor`: one command that looks at everything and says what to do."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from assay.cli.doctor.registry import check_registry
+from tests.cli.live import Live, assay
+from tests.cli.test_up import clean_environment
+from tests.conftest import SECRET, Registry
+from tests.skills import a_skill
+
+
+async def found(registry: Registry) -> dict[str, tuple[str, str]]:
+    """What is said of each thing, and what to do."""
+    return {check.name: (check.health.value, check.advice) async for check in check_registry(registry.app)}
+
+
+async def publish(registry: Registry) -> None:
+    """A skill that is listed."""
+    registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+
+
+def test_a_registry_that_works_is_well(live: Live) -> None:
+    """Over the real processes; exit 0, and the same as a document."""
+    ran = live.assay("doctor", "--json")
+    checks = {check["name"]: check["health"] for check in ran.json["checks"]}
+    assert (ran.code, checks["database"], checks["web"], checks["GitHub"]) == (0, "well", "well", "well"), ran.out
+    assert "well    database:" in live.assay("doctor").out
+
+
+def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
+    """I61: nothing is guessed about what is behind it; exit 1."""
+    secrets = {f"ASSAY_{name}": SECRET for name in ("INTERNAL_KEY", "JWT_SECRET", "WEBHOOK_SECRET")}
+    away = "postgresql://nobody@127.0.0.1:9/assay"
+    environment = clean_environment(ASSAY_DATABASE_URL=away, ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT="9", **secrets)
+    ran = assay("doctor", "--json", environment=environment)
+    checks = {check["name"]: check for check in ran.json["checks"]}
+    assert (ran.code, checks["database"]["health"]) == (1, "ill")
+    assert "ASSAY_DATABASE_URL" in checks["database"]["advice"]
+    assert checks["queue, blobs, catalogue, GitHub"]["health"] == "unknown"
+
+
+async def test_what_is_listed_is_looked_at(registry: Registry) -> None:
+    """A sample of contents, hallmarks and names; all is well."""
+    await publish(registry)
+    checks = await found(registry)
+    assert {name: checks[name][0] for name in ("clock", "blobs", "contents", "hallmarks", "search")} == dict.fromkeys(
+        ("clock", "blobs", "contents", "hallmarks", "search"), "well"
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="blobs are files with rights")
+async def test_bytes_that_changed_on_disk_are_found(registry: Registry, tmp_path: Path) -> None:
+    """The content is no longer what its digest says."""
+    await publish(registry)
+    for file in (registry.app.settings.data_dir / "blobs").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes().replace(b"hello", b"hallo"))
+    checks = await found(registry)
+    assert checks["contents"][0] == "ill"
+    assert "backup" in checks["contents"][1]
+
+
+async def test_a_hallmark_that_was_changed_is_found(registry: Registry) -> None:
+    """One that no key of ours has signed."""
+    await publish(registry)
+    async with registry.app.store.begin() as db:
+        await db.execute(text("""UPDATE skill_version SET hallmark = jsonb_set(hallmark, '{payload}', '"e30="')"""))
+    assert (await found(registry))["hallmarks"][0] == "ill"
+
+
+async def test_alarms_of_the_queue_come_with_what_to_do(registry: Registry) -> None:
+    """A queue that nobody watches."""
+    checks = await found(registry)
+    assert checks["queue: detector_blind"] == (
+        "ill",
+        "Start `assay worker`; until then only what this answer itself can see is reported.",
+    )
+
+
+async def test_a_github_that_does_not_answer_is_ill(registry: Registry) -> None:
+    """I74: and not a skill that is not there."""
+    registry.github.fail("rate_limit", 500, times=None)
+    assert (await found(registry))["GitHub"][0] == "ill"
