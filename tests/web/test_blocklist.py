@@ -65,7 +65,7 @@ async def test_a_name_is_blocked_only_where_it_is_meant(
     """I15: a source, a skill of a source, or a name everywhere if that is said."""
     await publish(registry, "acme/tools", "greet")
     await publish(registry, "other/tools", "greet", "Another one.")
-    assert (await block(registry, **target)).status_code == 201
+    assert (await block(registry, **target)).status_code == 200
     assert await names(registry) == left
     assert (await registry.client.get("/api/v1/skills")).json()["total"] == len(left)
 

@@ -67,7 +67,7 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
     for method, path, operation in OPERATIONS:
         if method != "get" or path == "/metrics" or "/stream" in path:
             continue
-        needed = {"search": {"q": "pdf"}, "positions": {"ids": refused["id"]}}
+        needed = {"search": {"q": "pdf"}, "positions": {"ids": refused["id"]}, "check": {"name": "pdf"}}
         given = needed.get(path.rpartition("/")[2], {})
         key = {"X-Internal-Key": SECRET} if "security" in operation else {}
         answer = await registry.client.get(path.format_map(values), params=given, headers=key)

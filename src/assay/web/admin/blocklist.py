@@ -4,7 +4,7 @@ from uuid import UUID
 
 from litestar import Router, delete, post
 from litestar.params import FromPath, JSONBody
-from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
+from litestar.status_codes import HTTP_200_OK
 
 from assay.control.blocklist import block, checked_target, unblock
 from assay.model.blocklist import BlocklistEntry, Target
@@ -15,7 +15,7 @@ from assay.web.api.problems import problems
 from assay.web.given import Assay, CalledBy
 
 
-@post("/", summary="Block", status_code=HTTP_201_CREATED, responses=problems(400, 401, 403, 409, 413, 415, 503))
+@post("/", summary="Block", status_code=HTTP_200_OK, responses=problems(400, 401, 403, 409, 413, 415, 503))
 async def add_to_blocklist(assay: Assay, caller: CalledBy, data: JSONBody[BlockBody]) -> BlockedView:
     """From the moment this answers, nothing of it is published any more, and what was published is gone."""
     target = checked_target(Target(data.content_digest, data.repository, data.skill_name, data.everywhere))
