@@ -20,6 +20,7 @@ class Code(StrEnum):
     CHORE_OVERDUE = "chore_overdue"
     CHORE_FAILING = "chore_failing"
     COUNTERS_DIFFER = "counters_differ"
+    SEARCH_MISSES = "search_misses"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -36,6 +37,7 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_OVERDUE: "a chore has not succeeded in time",
         Code.CHORE_FAILING: "a chore has failed twice in a row",
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
+        Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -52,6 +54,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_OVERDUE: "Look in the logs of the workers; start one if none runs.",
         Code.CHORE_FAILING: "Look in the logs of the workers for its traceback.",
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
+        Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`; if it stays, publish the skill again.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -112,6 +112,12 @@ def _counters_differ(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]
         yield Alarm(Code.COUNTERS_DIFFER, f"The counters were off by {number:,} in all.")
 
 
+def _search_misses(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    if facts.search.open:
+        finding = f"{_capped(facts.search.open)} listed skills are not found by their own names"
+        yield Alarm(Code.SEARCH_MISSES, f"{finding}, such as {facts.search.examples[0]}.")
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -138,6 +144,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _failing,
     _chores,
     _counters_differ,
+    _search_misses,
     _detector_blind,
     _paused,
 )

@@ -78,7 +78,8 @@ LIKE_REPOSITORIES = f"""
 """
 # What is read of a candidate where it is found, so that nobody has to go there again.
 READ = f"""
-    SELECT skill.id, skill.current_version_id AS version_id, skill.category, skill.tier, skill.created_at,
+    SELECT skill.id, skill.repository_id, skill.current_version_id AS version_id, skill.category, skill.tier,
+        skill.created_at,
         coalesce(skill.stars, -1) AS stars, {LIVE} AS is_live, {{key}} AS key,
         CASE WHEN {LIVE} AND lower(skill.display_name) = :wanted THEN greatest({{exactness}}, {CALLED})
             ELSE {{exactness}} END AS exactness,
@@ -88,7 +89,7 @@ READ = f"""
         )::numeric, 6)::float8 AS score
     FROM {{among}} WHERE {{where}} LIMIT {{most}}
 """
-# Whoever has the same content and is meant more exactly, has more stars or is older stands for all of them.
+# Whoever has the same content in another repository and is meant more exactly, has more stars or is older stands for all of them.
 SHOWN = f"""
     top AS MATERIALIZED (SELECT * FROM hit AS skill WHERE {{after}} ORDER BY {{order}} LIMIT :look), same AS (
         SELECT top.id, holder.skill_id FROM top
@@ -98,7 +99,7 @@ SHOWN = f"""
         ) AS holder WHERE top.is_live
     ), stood_for AS (
         SELECT same.id FROM same JOIN top USING (id) JOIN hit AS better ON better.id = same.skill_id AND better.is_live
-        WHERE (better.exactness, better.stars, top.created_at, top.id)
+        WHERE better.repository_id <> top.repository_id AND (better.exactness, better.stars, top.created_at, top.id)
             > (top.exactness, top.stars, better.created_at, better.id)
     )
 """

@@ -65,14 +65,14 @@ async def gather(db: AsyncConnection, filters: Filters) -> Gathered:
     """How many match, up to FEW, by the index of search documents."""
     marks = by_marks(filters)
     sql = f"""
-        WITH some AS MATERIALIZED (
+        WITH few AS MATERIALIZED (
             SELECT skill.category, skill.tier FROM skill WHERE {LIVE} AND {marks.sql} LIMIT {FEW + 1}
         )
-        SELECT (SELECT count(*) FROM some) AS number,
+        SELECT (SELECT count(*) FROM few) AS number,
             (SELECT jsonb_object_agg(category, number) FROM
-                (SELECT category, count(*) AS number FROM some GROUP BY category) AS counted) AS categories,
+                (SELECT category, count(*) AS number FROM few GROUP BY category) AS counted) AS categories,
             (SELECT jsonb_object_agg(tier, number) FROM
-                (SELECT tier, count(*) AS number FROM some GROUP BY tier) AS counted) AS tiers
+                (SELECT tier, count(*) AS number FROM few GROUP BY tier) AS counted) AS tiers
     """
     row = (await db.execute(_statement(sql), marks.values)).one()
     return Gathered(min(row.number, FEW), row.number <= FEW, row.categories or {}, row.tiers or {})

@@ -119,6 +119,16 @@ class QueuePauseView(View, frozen=True):
     until: datetime
 
 
+class SearchProbesView(View, frozen=True):
+    """The registry searches for its own listed skills: how often, how often in vain, and what it still does not find."""
+
+    probed: int
+    missed: int
+    last_probed_at: datetime | None
+    still_missed: int
+    examples: list[str]
+
+
 class QueueHealthView(View, frozen=True):
     """The queue at one moment. `degraded`: somebody should do something, and `alarms` say what."""
 
@@ -136,3 +146,4 @@ class QueueHealthView(View, frozen=True):
     processes: list[ProcessView]
     chores: list[ChoreView]
     paused: QueuePauseView | None
+    search: SearchProbesView
