@@ -8,11 +8,12 @@ import asyncpg
 
 CHUNK = 50_000
 REAL = (
-    "code file data agent write read parse merge split check scan draw plan test sort find send load save lint sync "
-    "trace build clean report invoice table chart video image email ticket branch schema query cluster secret poem recipe "
-    "map pdf csv excel word slide python rust react docker kubernetes terraform security review deploy design research "
-    "paper market finance calendar note slack github release changelog database postgres redis cache prompt model "
-).split()
+    "code file data agent write read parse merge split check scan draw plan test sort find send load save lint "
+    "sync trace build clean report invoice table chart video image email ticket branch schema query cluster "
+    "secret poem recipe map pdf csv excel word slide python rust react docker kubernetes terraform security "
+    "review deploy design research paper market finance calendar note slack github release changelog database "
+    "postgres redis cache prompt model"
+)
 # One that few skills have, and one that is in every tenth description.
 RARE, COMMON = "quokka", "workflow"
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "xe", "zo")
@@ -84,7 +85,7 @@ class Words:
 
     def __init__(self) -> None:
         self._chance = random.Random(7)
-        words = dict.fromkeys(REAL)
+        words = dict.fromkeys(REAL.split())
         while len(words) < VOCABULARY:
             words["".join(self._chance.choices(SYLLABLES, k=self._chance.randint(2, 4)))] = None
         self._words = list(words)

@@ -54,7 +54,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_OVERDUE: "Look in the logs of the workers; start one if none runs.",
         Code.CHORE_FAILING: "Look in the logs of the workers for its traceback.",
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
-        Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`; if it stays, publish the skill again.",
+        Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -31,8 +31,8 @@ MOST_STARRED = 6_000
 SAMPLE, COMMON = 300, 15
 # With fewer hits than this, parts of words are looked for.
 TOO_FEW = 20
-# So many rows are looked at for each that is shown: others have the same content.
-LOOK = 3
+# So many rows are looked at for those that are shown: others have the same content.
+LOOK, LOOK_AT_LEAST = 3, 100
 MOST_HOLDERS = 200
 TIMEOUT_SECONDS = 3
 # A scan of the whole table is never the answer, whatever the planner thinks of a pattern; and as it is to think the
@@ -89,17 +89,19 @@ READ = f"""
         )::numeric, 6)::float8 AS score
     FROM {{among}} WHERE {{where}} LIMIT {{most}}
 """
-# Whoever has the same content in another repository and is meant more exactly, has more stars or is older stands for all of them.
+# Of those with the same content in several repositories, the one that is meant most exactly, else the one with most
+# stars, else the oldest, stands for the others.
 SHOWN = f"""
     top AS MATERIALIZED (SELECT * FROM hit AS skill WHERE {{after}} ORDER BY {{order}} LIMIT :look), same AS (
-        SELECT top.id, holder.skill_id FROM top
+        SELECT top.id, holder.version_id FROM top
         JOIN skill_version AS mine ON mine.id = top.version_id CROSS JOIN LATERAL (
-            SELECT other.skill_id, other.id FROM skill_version AS other
+            SELECT other.id AS version_id FROM skill_version AS other
             WHERE other.content_digest = mine.content_digest AND other.id <> mine.id LIMIT {MOST_HOLDERS}
         ) AS holder WHERE top.is_live
     ), stood_for AS (
-        SELECT same.id FROM same JOIN top USING (id) JOIN hit AS better ON better.id = same.skill_id AND better.is_live
-        WHERE better.repository_id <> top.repository_id AND (better.exactness, better.stars, top.created_at, top.id)
+        SELECT same.id FROM same JOIN top USING (id) JOIN hit AS better ON better.version_id = same.version_id
+        WHERE better.is_live AND better.repository_id <> top.repository_id
+            AND (better.exactness, better.stars, top.created_at, top.id)
             > (top.exactness, top.stars, better.created_at, better.id)
     )
 """
@@ -145,7 +147,7 @@ async def search(db: AsyncConnection, wanted: str, filters: Filters, page: Page)
     asked = Asked(wanted.lower())
     marks, columns = by_marks(filters), by_columns(filters)
     sql = _sql(asked, page, columns.sql, is_filtered=bool(marks.values))
-    look = page.offset + LOOK * page.limit + 1
+    look = page.offset + max(LOOK * page.limit, LOOK_AT_LEAST) + 1
     async with _limited(db):
         values = {**_values(asked, page), **marks.values, **columns.values, "look": look}
         rows = (await db.execute(_statement(sql), values)).all()
@@ -164,7 +166,7 @@ async def search(db: AsyncConnection, wanted: str, filters: Filters, page: Page)
 
 def _sql(asked: Asked, page: Page, met: str, *, is_filtered: bool) -> str:
     by_score = page.sort is Sort.RELEVANCE
-    order = "exactness DESC, score DESC, id DESC" if by_score else ordering(page.sort)
+    order = "exactness DESC, score DESC, id" if by_score else ordering(page.sort)
     sources = _sources(asked, page, met)
     is_exact = [
         f"(NOT (SELECT is_common FROM sample) OR NOT EXISTS (SELECT {BY_STARS} OFFSET {MOST_STARRED}))",
@@ -275,7 +277,8 @@ def _after(page: Page) -> str:
     if page.after is None:
         return "true"
     if page.sort is Sort.RELEVANCE:
-        return "(exactness, score, id) < (:after_exactness, :after_score, :after_id)"
+        same = "exactness = :after_exactness AND score = :after_score AND id > :after_id"
+        return f"((exactness, score) < (:after_exactness, :after_score) OR {same})"
     return is_after(page.sort, "key")
 
 

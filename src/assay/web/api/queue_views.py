@@ -120,7 +120,7 @@ class QueuePauseView(View, frozen=True):
 
 
 class SearchProbesView(View, frozen=True):
-    """The registry searches for its own listed skills: how often, how often in vain, and what it still does not find."""
+    """The registry searches for its own skills: how often, how often in vain, and what it still does not find."""
 
     probed: int
     missed: int
