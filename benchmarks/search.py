@@ -56,7 +56,7 @@ class Filled:
 Operation = Callable[[AsyncConnection, Filled, random.Random], Awaitable[object]]
 
 
-def _search(words: Callable[[Filled, random.Random], str], filters: Filters = Filters()) -> Operation:  # noqa: B008
+def _search(words: Callable[[Filled, random.Random], str], filters: Filters = Filters()) -> Operation:
     async def read(db: AsyncConnection, filled: Filled, chance: random.Random) -> object:
         return await read_skills(db, SkillQuery(words(filled, chance), filters, limit=30))
 

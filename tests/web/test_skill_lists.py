@@ -423,6 +423,9 @@ async def test_a_common_word_costs_no_more_than_so_many_candidates(registry: Reg
     answer = (await registry.client.get(SEARCH, params={"q": "common"})).json()
     assert answer["results"][0]["name"] == "acme/tools/copy-6500"
     assert (answer["total"], answer["totalIsExact"], answer["facets"]["isExact"]) == (CANDIDATES, False, False)
+    await run(registry, "UPDATE skill SET created_at = now() + interval '1 day' WHERE name = 'acme/tools/copy-3'")
+    answer = (await registry.client.get(SEARCH, params={"q": "common", "sort": "newest", "limit": 1})).json()
+    assert answer["results"][0]["name"] == "acme/tools/copy-3"
     # Exact names are always among the candidates, and lists know their number.
     assert (await found(registry, "acme/tools/copy-77"))[0] == "acme/tools/copy-77"
     assert (await found(registry, "copy-78"))[0] == "acme/tools/copy-78"

@@ -1,8 +1,8 @@
 """Search: a bounded number of candidates from each index, the exact ones always among them, then ranked.
 
 One statement. What costs more is looked up only if what costs less has found too little: parts of words if hardly any
-word is found, names that are almost as written if nothing is. Of a word that half the catalogue has, the candidates are
-the first in the table and those among the most starred.
+word is found, names that are almost as written if nothing is. Of a word that every twentieth skill has, the candidates
+are those that have it among the first few thousand in the order that is asked for, and the most starred for relevance.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from assay.model.errors import Unavailable
 from assay.model.skill_list import Filters, Sort
 from assay.store.search_text import Asked
 from assay.store.skill_filters import LIVE, by_columns, by_marks
-from assay.store.skill_walks import KEYS, is_after, ordering
+from assay.store.skill_walks import KEYS, is_after, ordering, walking
 
 # Common words match everything; ranking all of it would cost in proportion to the catalogue.
 CANDIDATES = 2_000
 REPOSITORIES = 500
-# Among so many of the most starred, instead, if a word is common or no index knows it.
-MOST_STARRED = 6_000
+# Among so many of the first in the order, instead, if a word is common; among the most starred, if no index knows it.
+MOST_WALKED = 6_000
 # What so many of the first few of them have is common.
 SAMPLE, COMMON = 300, 15
 # With fewer hits than this, parts of words are looked for.
@@ -40,13 +40,13 @@ TIMEOUT_SECONDS = 3
 LIMITS = text(
     "SELECT set_config('statement_timeout', :milliseconds, true), set_config('enable_seqscan', 'off', true), "
     "set_config('plan_cache_mode', 'force_generic_plan', true), "
-    "set_config('pg_trgm.word_similarity_threshold', '0.55', true)"
+    "set_config('pg_trgm.word_similarity_threshold', '0.6', true)"
 )
 DOWN = "skill.standing IN ('blocked', 'withdrawn')"
 MATCHES = "skill.search_document @@ (SELECT narrowed FROM asked)"
 SLUG = "split_part(skill.name, '/'::text, 3)"
 BY_STARS = f"FROM skill WHERE {LIVE} ORDER BY coalesce(stars, -1) DESC, id DESC"
-STARRED = f"(SELECT * {BY_STARS} LIMIT {MOST_STARRED}) AS skill"
+STARRED = f"(SELECT * {BY_STARS} LIMIT {MOST_WALKED}) AS skill"
 NAMED, NAMED_DOWN, CALLED, CALLED_DOWN, ALSO_CALLED, OF_REPOSITORY, MATCHING, PART, ALIKE = range(9, 0, -1)
 # Where a hit stands: how exactly it is meant, its score, its id; or its value in another order, and its id.
 Place = tuple[Any, ...]
@@ -83,10 +83,9 @@ READ = f"""
         coalesce(skill.stars, -1) AS stars, {LIVE} AS is_live, {{key}} AS key,
         CASE WHEN {LIVE} AND lower(skill.display_name) = :wanted THEN greatest({{exactness}}, {CALLED})
             ELSE {{exactness}} END AS exactness,
-        round((
-            (0.01 + coalesce(ts_rank(skill.search_document, (SELECT words FROM asked)), 0) + {{alike}})
-            * (1 + ln(1 + greatest(skill.stars, 0) + skill.installs) / 10) * (0.9 + skill.trust_score / 500.0)
-        )::numeric, 6)::float8 AS score
+        (0.01::float8 + coalesce(ts_rank(skill.search_document, (SELECT words FROM asked)), 0) + {{alike}})
+            * (1 + ln((1 + greatest(skill.stars, 0) + skill.installs)::float8) / 10)
+            * (0.9::float8 + skill.trust_score / 500::float8) AS score
     FROM {{among}} WHERE {{where}} LIMIT {{most}}
 """
 # Of those with the same content in several repositories, the one that is meant most exactly, else the one with most
@@ -169,7 +168,7 @@ def _sql(asked: Asked, page: Page, met: str, *, is_filtered: bool) -> str:
     order = "exactness DESC, score DESC, id" if by_score else ordering(page.sort)
     sources = _sources(asked, page, met)
     is_exact = [
-        f"(NOT (SELECT is_common FROM sample) OR NOT EXISTS (SELECT {BY_STARS} OFFSET {MOST_STARRED}))",
+        f"(NOT (SELECT is_common FROM sample) OR NOT EXISTS (SELECT {BY_STARS} OFFSET {MOST_WALKED}))",
         *(source.is_exact(name) for name, source in sources.items()),
     ]
     return f"""
@@ -234,7 +233,7 @@ def _sources(asked: Asked, page: Page, met: str) -> dict[str, Source]:
         is_common = "(SELECT is_common FROM sample)"
         sources["by_words"] = found("skill", f"NOT {is_common} AND {LIVE} AND {MATCHES}", MATCHING)
         is_cut = f"(SELECT count(*) FROM by_words) >= {CANDIDATES}"
-        sources["by_stars"] = found(STARRED, f"({is_common} OR {is_cut}) AND {MATCHES}", MATCHING)
+        sources["by_walk"] = found(_first(page), f"({is_common} OR {is_cut}) AND {MATCHES}", MATCHING)
     if asked.beginning:
         begins = f"{SLUG} ~>=~ :beginning AND {SLUG} ~<~ :beyond AND {LIVE} AND {met}"
         sources["by_beginning"] = found("skill", begins, MATCHING)
@@ -247,6 +246,14 @@ def _sources(asked: Asked, page: Page, met: str) -> dict[str, Source]:
         is_alike = f"{hits} + (SELECT count(*) FROM by_part) = 0 AND {LIVE} AND :wanted <% skill.name AND {met}"
         sources["by_likeness"] = found("skill", is_alike, ALIKE, alike="word_similarity(:wanted, skill.name)")
     return sources
+
+
+def _first(page: Page) -> str:
+    """The first of all in the order that is asked for; the most starred, if that is relevance."""
+    if page.sort is Sort.RELEVANCE:
+        return STARRED
+    later = is_after(page.sort, KEYS[page.sort]) if page.after else "true"
+    return f"(SELECT * FROM skill WHERE {LIVE} AND {later} ORDER BY {walking(page.sort)} LIMIT {MOST_WALKED}) AS skill"
 
 
 def _of(repositories: str, met: str) -> str:

@@ -69,8 +69,8 @@ class Asked:
 
     @property
     def may_be_repository_part(self) -> bool:
-        """Names of repositories have no spaces."""
-        return self.has_trigram and " " not in self.wanted
+        """Names of repositories have no spaces, and one slash."""
+        return self.has_trigram and " " not in self.wanted and self.wanted.count("/") <= 1
 
 
 def escape_like(words: str) -> str:

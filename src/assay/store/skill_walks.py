@@ -56,6 +56,11 @@ def ordering(sort: Sort) -> str:
     return "key, id" if sort is Sort.NAME else "key DESC, id DESC"
 
 
+def walking(sort: Sort) -> str:
+    """The same, as the index of the order has it."""
+    return f"{KEYS[sort]}, skill.id" if sort is Sort.NAME else f"{KEYS[sort]} DESC, skill.id DESC"
+
+
 def is_after(sort: Sort, key: str) -> str:
     """Whether a row comes after the place that is bound as `after_key` and `after_id`."""
     return f"({key}, skill.id) {'>' if sort is Sort.NAME else '<'} (:after_key, :after_id)"
@@ -101,7 +106,7 @@ async def walk_many(
     look = LOOK_AT_MOST if filters != Filters() else offset + limit + 1
     walked = f"""
         SELECT skill.id, {KEYS[sort]} AS key, {columns.sql} AS is_met
-        FROM skill WHERE {LIVE} AND {_later(sort, after)} ORDER BY {_by(sort)} LIMIT {look}
+        FROM skill WHERE {LIVE} AND {_later(sort, after)} ORDER BY {walking(sort)} LIMIT {look}
     """
     values = {**columns.values, **_bound(after)}
     # The walk ends when the page is full.
@@ -114,10 +119,6 @@ async def walk_many(
     end = f"SELECT id, key FROM ({walked}) AS walked OFFSET {look - 1}"
     last = (await db.execute(_statement(end), values)).one_or_none()
     return Walked([row.id for row in rows], _place(last) if last else None)
-
-
-def _by(sort: Sort) -> str:
-    return f"{KEYS[sort]}, skill.id" if sort is Sort.NAME else f"{KEYS[sort]} DESC, skill.id DESC"
 
 
 def _later(sort: Sort, after: Place | None) -> str:
