@@ -16,7 +16,7 @@ REAL = (
 )
 # One that few skills have, and one that is in every tenth description.
 RARE, COMMON = "quokka", "workflow"
-SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "xe", "zo")
+SYLLABLES = ("ba", "ce", "di", "fa", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "xe", "zo")
 VOCABULARY = 6_000
 CATEGORIES = ("development", "testing", "devops", "security", "data", "ai", "documents", "design", "writing", "other")
 

@@ -342,10 +342,10 @@ async def test_the_vskill_cli_finds_all_it_reads(registry: Registry) -> None:
 async def test_almost_right_is_found_if_nothing_is_right(registry: Registry) -> None:
     """I53: a typing mistake finds names like it, and says so; what is found by words is never mixed with it."""
     await publish(registry, "acme/cloud", {"kubernetes-deploy": "Rolls out.", "invoices": "Writes bills."})
-    answer = (await registry.client.get(SEARCH, params={"q": "kuberntes"})).json()
+    answer = (await registry.client.get(SEARCH, params={"q": "kubrenetes"})).json()
     assert [each["skillSlug"] for each in answer["results"]] == ["kubernetes-deploy"]
     assert answer["approximate"] is True
-    assert "These have names like it" in (await registry.client.get("/skills?q=kuberntes")).text
+    assert "These have names like it" in (await registry.client.get("/skills?q=kubrenetes")).text
     answer = (await registry.client.get(SEARCH, params={"q": "kubernetes"})).json()
     assert answer["approximate"] is False
     assert await found(registry, "xyzzyplugh") == []
