@@ -134,7 +134,11 @@ async def test_a_cursor_is_of_one_list(registry: Registry) -> None:
     await a_catalogue(registry)
     page = (await registry.client.get(LIST, params={"limit": 1, "sort": "stars", "q": "reads"})).json()
     cursor = page["nextCursor"]
-    for other in ({"sort": "stars"}, {"q": "reads"}, {"q": "reads", "sort": "stars", "tier": "SCANNED"}):
+    for other in (
+        {"sort": "stars"},
+        {"q": "reads", "sort": "trending"},
+        {"q": "reads", "sort": "stars", "tier": "SCANNED"},
+    ):
         answer = await registry.client.get(LIST, params={"limit": 1, "cursor": cursor, **other})
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), other
 

@@ -60,6 +60,7 @@ def present_hit(hit: Hit, web_url: str) -> SkillHitView:
             "trending_7d": skill.trending_7d,
             "trending_30d": skill.trending_30d,
             "alternate_repos": [_present_alternate(each, web_url) for each in hit.listed.alternates],
+            "is_tainted": False,
             "is_blocked": block is not None,
             "threat_type": block.threat if block else None,
             "severity": block.severity if block else None,

@@ -26,10 +26,10 @@ class SkillHitView(SkillView, frozen=True):
     trending_7d: int
     trending_30d: int
     alternate_repos: list[AlternateView]
-    is_tainted: bool = False
-    is_blocked: bool = False
-    threat_type: str | None = None
-    severity: Severity | None = None
+    is_tainted: bool
+    is_blocked: bool
+    threat_type: str | None
+    severity: Severity | None
 
 
 class FacetsView(View, frozen=True):
