@@ -5,7 +5,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from benchmarks import bulk, pipeline, scale
+from benchmarks import bulk, pipeline, scale, search
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -19,6 +19,7 @@ def main() -> None:
         "pipeline": asyncio.run(pipeline.measure(30 if quick else 500)),
         "bulk": asyncio.run(bulk.measure(2 if quick else 15)),
         "scale": asyncio.run(scale.measure(300, 3, times=10) if quick else scale.measure(30_000, scale.REPEATS)),
+        "search": asyncio.run(search.measure((300, 900), 3) if quick else search.measure(search.SIZES, search.REPEATS)),
     }
     for benchmark, figures in results.items():
         print(benchmark)

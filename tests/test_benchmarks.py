@@ -26,6 +26,8 @@ def test_the_benchmarks_run_and_print_ratios() -> None:
         "one repository: GitHub API calls",
         "list, default page: ratio",
         "position of one that waits: ratio",
+        "prefix: p99 ms at 900",
+        "skill page: p50 grows",
     ):
         assert figure in finished.stdout
 

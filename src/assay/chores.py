@@ -11,6 +11,7 @@ from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
 from assay.serve.alarm import Code
 from assay.serve.alarms import RECONCILE, WATCH, raise_alarms
 from assay.serve.facts import WatchLimits, read_facts
+from assay.serve.search_probe import PROBE, probe_search
 from assay.store.alarms import keep_alarms
 from assay.store.changes import number_changes
 from assay.store.counts import fold_counts
@@ -28,6 +29,7 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
         Chore("rescue held jobs", every_seconds=30, budget_seconds=20, work=rescue_held_jobs),
         Chore(RESCUE_ORPHANS, every_seconds=30, budget_seconds=20, work=partial(rescue_orphans, now=clock.now)),
         Chore(WATCH, every_seconds=30, budget_seconds=20, work=partial(watch_queue, limits=limits, clock=clock)),
+        Chore(PROBE, every_seconds=60, budget_seconds=60, work=probe_search),
         Chore("forget old records", every_seconds=60, budget_seconds=30, work=forget_old_records),
         Chore(RECONCILE, every_seconds=900, budget_seconds=120, work=reconcile_counts),
     )

@@ -3,7 +3,8 @@
 import pytest
 
 from assay.model.errors import Invalid
-from assay.serve.search import DEEPEST, find_skills, normalised
+from assay.serve.search import read_skills
+from assay.serve.skill_query import DEEPEST_HIT, SkillQuery, normalised
 from tests.conftest import Registry
 from tests.web.test_api_skills import found, publish
 
@@ -73,9 +74,9 @@ async def test_the_exact_one_comes_first(registry: Registry) -> None:
 async def test_what_is_too_short_too_long_or_too_deep_is_refused(registry: Registry) -> None:
     """I29: also for whoever comes by another way than the API."""
     async with registry.app.store.snapshot() as db:
-        for query in ("", " ", "a", "\x00", "a" * 201):
+        for words in ("", " ", "a", "a" * 201):
             with pytest.raises(Invalid, match="2 to 200"):
-                await find_skills(db, query, web_url=WEB, limit=10, offset=0)
+                await read_skills(db, SkillQuery(words.strip()))
         with pytest.raises(Invalid, match="offset"):
-            await find_skills(db, "ab", web_url=WEB, limit=10, offset=DEEPEST + 1)
-        assert (await find_skills(db, "a" * 200, web_url=WEB, limit=10, offset=DEEPEST)).skills == []
+            await read_skills(db, SkillQuery("ab", offset=DEEPEST_HIT + 1))
+        assert (await read_skills(db, SkillQuery("a" * 200, offset=DEEPEST_HIT))).hits == []

@@ -21,6 +21,7 @@ class Code(StrEnum):
     CHORE_FAILING = "chore_failing"
     COUNTERS_DIFFER = "counters_differ"
     SOURCES_FORGOTTEN = "sources_forgotten"
+    SEARCH_MISSES = "search_misses"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -38,6 +39,7 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_FAILING: "a chore has failed twice in a row",
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
+        Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -55,6 +57,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_FAILING: "Look in the logs of the workers for its traceback.",
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
+        Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

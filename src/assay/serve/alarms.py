@@ -120,6 +120,12 @@ def _sources_forgotten(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm
         yield Alarm(Code.SOURCES_FORGOTTEN, finding, since=oldest + limits.unseen)
 
 
+def _search_misses(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    if facts.search.open:
+        finding = f"{_capped(facts.search.open)} listed skills are not found by their own names"
+        yield Alarm(Code.SEARCH_MISSES, f"{finding}, such as {facts.search.examples[0]}.")
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -147,6 +153,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _chores,
     _counters_differ,
     _sources_forgotten,
+    _search_misses,
     _detector_blind,
     _paused,
 )

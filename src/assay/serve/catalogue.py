@@ -1,8 +1,6 @@
-"""The catalogue: pages of listings, and one of them with its versions, files and findings."""
+"""The catalogue: one listing with its versions, files and findings, and those that were last updated."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -11,24 +9,10 @@ from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.model.standing import Standing
-from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.store.contents import list_files
-from assay.store.counts import count_skills
 from assay.store.names import other_names
 from assay.store.scans import list_scans
-from assay.store.skills import find_skill, get_skill, list_first_published, list_skills, list_versions
-
-# What the cursors of this list are marked with.
-CURSORS = "skills"
-
-
-@dataclass(frozen=True)
-class CataloguePage:
-    """A page of listings."""
-
-    skills: list[Skill]
-    total: int
-    next_cursor: str | None
+from assay.store.skills import find_skill, get_skill, list_first_published, list_newest, list_versions
 
 
 @dataclass(frozen=True)
@@ -41,18 +25,9 @@ class SkillDetail:
     scans: list[Scan]
 
 
-async def read_catalogue(db: AsyncConnection, *, cursor: str | None, limit: int) -> CataloguePage:
-    """Last updated first."""
-    before = decode_cursor(cursor, CURSORS, tuple[datetime, UUID]) if cursor is not None else None
-    found = await list_skills(db, before=before, limit=limit + 1)
-    page = found[:limit]
-    more = encode_cursor(CURSORS, (page[-1].updated_at, page[-1].id)) if len(found) > limit else None
-    return CataloguePage(page, await count_skills(db), more)
-
-
 async def read_newest(db: AsyncConnection, limit: int) -> list[Skill]:
-    """The first page without its total, for whoever has the number already."""
-    return await list_skills(db, before=None, limit=limit)
+    """Last updated first, without a total, for whoever has the number already."""
+    return await list_newest(db, limit)
 
 
 async def read_first_published(db: AsyncConnection, limit: int) -> list[Skill]:

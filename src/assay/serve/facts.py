@@ -4,7 +4,7 @@ A bounded number of bounded statements: the same cost with ten submissions waiti
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -19,6 +19,7 @@ from assay.store.counts import count_arrivals, count_by_state
 from assay.store.held_jobs import list_unreadable_jobs
 from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
+from assay.store.probes import ProbeRecord, read_probes
 from assay.store.processes import SeenProcess, list_processes
 from assay.store.stuck import StuckCount, StuckRow, Thresholds, count_stuck, list_stuck
 from assay.store.upstream import Freshness, read_freshness
@@ -83,6 +84,7 @@ class QueueFacts:
     processes: Sequence[SeenProcess]
     chores: Sequence[ChoreRecord]
     sources: Freshness
+    search: ProbeRecord = field(default_factory=ProbeRecord)
 
     @property
     def waiting(self) -> int:
@@ -117,6 +119,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         processes=await list_processes(db),
         chores=await list_chores(db),
         sources=await read_freshness(db),
+        search=await read_probes(db, at_most=COUNTED + 1),
     )
 
 

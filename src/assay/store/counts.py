@@ -69,6 +69,7 @@ ARRIVED = text(
     """
 )
 SKILLS = text("SELECT value, sum(number) FROM skill_count WHERE facet = :facet GROUP BY value")
+FACETS = text("SELECT facet, value, sum(number) FROM skill_count GROUP BY facet, value")
 FORGET_ARRIVALS = text("DELETE FROM submission_arrival WHERE minute < now() - interval '30 days'")
 
 
@@ -91,6 +92,15 @@ async def count_by_facet(db: AsyncConnection, facet: Literal["all", "category", 
     """How many live listings there are of each category or tier that has any."""
     rows = await db.execute(SKILLS, {"facet": facet})
     return {value: int(number) for value, number in rows if number}
+
+
+async def count_facets(db: AsyncConnection) -> Mapping[str, Mapping[str, int]]:
+    """All of them at once: facet, value, number."""
+    counted: dict[str, dict[str, int]] = {"all": {}, "category": {}, "tier": {}}
+    for facet, value, number in await db.execute(FACETS):
+        if number:
+            counted[facet][value] = int(number)
+    return counted
 
 
 async def fold_counts(db: AsyncConnection) -> int:

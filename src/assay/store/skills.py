@@ -6,7 +6,7 @@ from random import random
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, literal, select, tuple_
+from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import Category
@@ -105,13 +105,10 @@ async def find_names(db: AsyncConnection, skill_ids: Sequence[UUID]) -> dict[UUI
     return {row.id: row.name for row in rows}
 
 
-async def list_skills(db: AsyncConnection, *, before: tuple[datetime, UUID] | None, limit: int) -> list[Skill]:
-    """A page, last updated first, from after the `before` position (updated_at, id)."""
-    statement = read_skills().where(IS_LIVE)
-    if before is not None:
-        statement = statement.where(tuple_(skill.c.updated_at, skill.c.id) < tuple_(*map(literal, before)))
-    ordered = statement.order_by(skill.c.updated_at.desc(), skill.c.id.desc()).limit(limit)
-    return [skill_of(row) for row in await db.execute(ordered)]
+async def list_newest(db: AsyncConnection, limit: int) -> list[Skill]:
+    """Live listings, last updated first."""
+    ordered = read_skills().where(IS_LIVE).order_by(skill.c.updated_at.desc(), skill.c.id.desc())
+    return [skill_of(row) for row in await db.execute(ordered.limit(limit))]
 
 
 async def list_first_published(db: AsyncConnection, limit: int) -> list[Skill]:

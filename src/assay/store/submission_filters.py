@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.repository import RepositoryName
 from assay.model.submission_list import Filters
 from assay.store.repositories import find_repository
-from assay.store.search import escape_like
+from assay.store.search_text import escape_like
 from assay.store.submission_walks import LOOK_AT_MOST, Range
 from assay.store.tables.base import quoted
 

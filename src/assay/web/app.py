@@ -28,13 +28,14 @@ from assay.web.admin import queue as admin_queue
 from assay.web.api import audit, blocklist, changes, skills, submissions
 from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
+from assay.web.api.skill_lists import list_categories
 from assay.web.auth import github, password, session
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
-from assay.web.pages import admin, catalogue, home, queue, rss, sign_in
+from assay.web.pages import admin, catalogue, home, queue, rss, sign_in, skill_list
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
 from assay.web.signed import answer_signed
@@ -64,6 +65,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
         route_handlers=[
             submissions.router,
             skills.router,
+            list_categories,
             changes.changes,
             changes.watch_catalogue,
             changes.watch_skills,
@@ -86,7 +88,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             metrics,
             home.home,
             rss.feed,
-            catalogue.skills,
+            skill_list.skills,
             catalogue.skill,
             queue.queue,
             queue.submission,

@@ -26,6 +26,7 @@ class QueueMetrics(Collector):
         yield from self._alarms()
         yield from self._chores()
         yield from self._processes()
+        yield from self._search()
 
     def _backlog(self) -> Iterator[GaugeMetricFamily]:
         facts = self._facts
@@ -78,6 +79,15 @@ class QueueMetrics(Collector):
         for kind, number in numbers.items():
             alive.add_metric([kind], number)
         yield from (seen, in_flight, alive)
+
+    def _search(self) -> Iterator[GaugeMetricFamily]:
+        record = self._facts.search
+        yield _gauge("assay_search_probes", "How often a listed skill was searched for by the registry.", record.probed)
+        yield _gauge("assay_search_probe_misses", "How often it was not found.", record.missed)
+        yield _gauge("assay_search_missed", "Listed skills that are not found, counted up to 1000.", record.open)
+        if record.probed_at is not None:
+            says = "When the registry last searched for its own skills."
+            yield _gauge("assay_search_probe_timestamp_seconds", says, _seconds(record.probed_at))
 
 
 def _gauge(name: str, says: str, value: float) -> GaugeMetricFamily:

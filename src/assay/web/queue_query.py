@@ -7,7 +7,7 @@ from assay.model.errors import Invalid, Unauthenticated
 from assay.model.submission import CATEGORIES, Category, Origin, State
 from assay.model.submission_list import Direction, Filters, Sort, order_by
 from assay.serve.queue import QueueQuery
-from assay.serve.search import normalised
+from assay.serve.skill_query import normalised
 from assay.submit.validate import parse_repository_url
 
 REASON = r"^[\w.:-]{1,100}$"

@@ -9,9 +9,9 @@ from assay.cli.doctor.check import Check, ill, odd, well
 from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Source
-from assay.serve.alarm import WHAT_TO_DO
+from assay.serve.alarm import WHAT_TO_DO, Code
 from assay.serve.queue_health import read_queue_health
-from assay.serve.search import find_skills
+from assay.serve.search_probe import find_miss
 from assay.store.keys import list_keys
 from assay.store.selection import now_of
 from assay.store.skills import list_versions, sample_skills
@@ -98,12 +98,11 @@ async def _search(app: App, skills: Sequence[Skill]) -> Check:
     missed = []
     for skill in skills:
         async with app.store.snapshot() as db:
-            found = await find_skills(db, skill.name, web_url=app.settings.github_web_url, limit=1, offset=0)
-        if [each.name for each in found.skills] != [skill.name]:
-            missed.append(skill.name)
+            if await find_miss(db, skill.name) is not None:
+                missed.append(skill.name)
     if missed:
-        return ill("search", f"{missed[0]} is not the first hit for its name", "`REINDEX TABLE skill`, and tell us.")
-    return well("search", f"{len(skills)} looked for, each is the first hit for its name")
+        return ill("search", f"{missed[0]} is not found by its own name", WHAT_TO_DO[Code.SEARCH_MISSES])
+    return well("search", f"{len(skills)} looked for, each is found by its own name")
 
 
 async def _github(app: App) -> Check:

@@ -5,7 +5,16 @@ from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
-from assay.store.tables.operation import alarm, audit_event, chore, given_answer, process, queue_pause
+from assay.store.tables.operation import (
+    alarm,
+    audit_event,
+    chore,
+    given_answer,
+    process,
+    queue_pause,
+    search_miss,
+    search_probe,
+)
 from assay.store.tables.repository import repository, repository_alias, upstream_check
 from assay.store.tables.skill import (
     dist_tag,
@@ -43,6 +52,8 @@ __all__ = [
     "repository",
     "repository_alias",
     "scan",
+    "search_miss",
+    "search_probe",
     "sign_in_attempt",
     "signing_key",
     "skill",

@@ -6,6 +6,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Float,
+    ForeignKey,
     Identity,
     Index,
     Integer,
@@ -73,6 +74,26 @@ alarm = Table(
     Column("code", Text, primary_key=True),
     Column("message", Text, nullable=False),
     now("raised_at"),
+)
+
+# How often listed skills were searched for by the registry itself; the one row is there from the beginning.
+search_probe = Table(
+    "search_probe",
+    metadata,
+    Column("id", SmallInteger, primary_key=True, server_default="1"),
+    Column("probed", BigInteger, nullable=False, server_default="0"),
+    Column("missed", BigInteger, nullable=False, server_default="0"),
+    moment("probed_at"),
+    CheckConstraint("id = 1", name="only"),
+)
+
+# Live listings that were not found, until they are.
+search_miss = Table(
+    "search_miss",
+    metadata,
+    Column("skill_id", Uuid, ForeignKey("skill.id", ondelete="CASCADE"), primary_key=True),
+    Column("query", Text, nullable=False),
+    now("missed_at"),
 )
 
 audit_event = Table(

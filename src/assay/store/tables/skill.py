@@ -26,6 +26,7 @@ from assay.model.category import Category
 from assay.model.skill import Method, Tier, TrustTier
 from assay.model.standing import Standing, VersionStatus
 from assay.store.tables.base import is_digest, is_whole_remark, metadata, now, one_of, remark, run_after
+from assay.store.tables.skill_document import DOCUMENT
 
 # What lists, searches and counts see.
 IS_LIVE = text("standing = 'live'")
@@ -64,17 +65,6 @@ skill = Table(
     now("created_at"),
     now("updated_at"),
     Column(
-        "search_document",
-        TSVECTOR,
-        Computed(
-            "setweight(to_tsvector('simple', translate(name, '/-_.', '    ')), 'A')"
-            " || setweight(to_tsvector('simple', display_name), 'A')"
-            " || setweight(to_tsvector('english', description), 'B')"
-            " || setweight(to_tsvector('simple', author), 'C')",
-            persisted=True,
-        ),
-    ),
-    Column(
         "search_text",
         Text,
         Computed("lower(name || ' ' || display_name || ' ' || description || ' ' || author)", persisted=True),
@@ -88,6 +78,7 @@ skill = Table(
     Column("stars", Integer),
     Column("standing", Text, nullable=False, server_default=Standing.LIVE.value),
     *remark("standing"),
+    Column("search_document", TSVECTOR, Computed(DOCUMENT, persisted=True)),
     UniqueConstraint("repository_id", "skill_path"),
     one_of("category", Category),
     one_of("standing", Standing),
@@ -107,12 +98,23 @@ Index(
     postgresql_using="gin",
     postgresql_ops={"search_text": "gin_trgm_ops"},
 )
+# The orders of lists.
 Index("skill_updated_at_idx", skill.c.updated_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
 Index("skill_created_at_idx", skill.c.created_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
-# The last part of the name, by which people ask who do not know the repository.
+Index("skill_installs_idx", skill.c.installs.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
+Index("skill_trending_idx", skill.c.trending_7d.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
+# Stars that nobody knows are fewer than none.
+Index("skill_stars_idx", text("coalesce(stars, -1) DESC"), skill.c.id.desc(), postgresql_where=IS_LIVE)
+# The last part of the name, by which people ask who do not know the repository, and its beginning.
+SLUG = func.split_part(skill.c.name, literal_column("'/'::text"), literal_column("3"))
+Index("skill_slug_idx", SLUG.label("slug"), postgresql_ops={"slug": "text_pattern_ops"}, postgresql_where=IS_LIVE)
+Index("skill_down_slug_idx", SLUG, postgresql_where=text("standing <> 'live'"))
+# Names that are almost as written.
 Index(
-    "skill_slug_idx",
-    func.split_part(skill.c.name, literal_column("'/'::text"), literal_column("3")),
+    "skill_name_trigram_idx",
+    skill.c.name,
+    postgresql_using="gin",
+    postgresql_ops={"name": "gin_trgm_ops"},
     postgresql_where=IS_LIVE,
 )
 

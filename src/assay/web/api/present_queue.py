@@ -10,6 +10,7 @@ from assay.serve.queue_health import QueueHealth, RaisedAlarm
 from assay.serve.stages import STAGES
 from assay.serve.stuck import Stuck
 from assay.store.chores import ChoreRecord
+from assay.store.probes import ProbeRecord
 from assay.store.processes import SeenProcess
 from assay.web.api.present import repository_url
 from assay.web.api.queue_views import (
@@ -22,6 +23,7 @@ from assay.web.api.queue_views import (
     ProcessView,
     QueueHealthView,
     QueuePauseView,
+    SearchProbesView,
     SourcesView,
     StageView,
     StuckCountView,
@@ -74,6 +76,7 @@ def present_health(health: QueueHealth) -> QueueHealthView:
             oldest_seen_at=facts.sources.oldest_seen_at,
             failing=facts.sources.failing,
         ),
+        search=_present_search(facts.search),
     )
 
 
@@ -144,6 +147,16 @@ def _present_chore(chore: ChoreRecord, now: datetime) -> ChoreView:
         last_duration_ms=chore.duration_ms,
         overdue=is_overdue(chore, now),
         failures=chore.failures,
+    )
+
+
+def _present_search(record: ProbeRecord) -> SearchProbesView:
+    return SearchProbesView(
+        probed=record.probed,
+        missed=record.missed,
+        last_probed_at=record.probed_at,
+        still_missed=min(record.open, COUNTED),
+        examples=list(record.examples),
     )
 
 

@@ -127,6 +127,16 @@ class SourcesView(View, frozen=True):
     failing: int
 
 
+class SearchProbesView(View, frozen=True):
+    """The registry searches for its own skills: how often, how often in vain, and what it still does not find."""
+
+    probed: int
+    missed: int
+    last_probed_at: datetime | None
+    still_missed: int
+    examples: list[str]
+
+
 class QueueHealthView(View, frozen=True):
     """The queue at one moment. `degraded`: somebody should do something, and `alarms` say what."""
 
@@ -145,3 +155,4 @@ class QueueHealthView(View, frozen=True):
     chores: list[ChoreView]
     paused: QueuePauseView | None
     sources: SourcesView
+    search: SearchProbesView

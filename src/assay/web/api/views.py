@@ -200,29 +200,6 @@ class SkillView(View, frozen=True):
     updated_at: datetime
 
 
-class SkillPageView(View, frozen=True):
-    """A page of listings."""
-
-    skills: list[SkillView]
-    total: int
-    next_cursor: str | None
-
-
-class SearchPagination(View, frozen=True):
-    """Where this page is, and whether there is another."""
-
-    limit: int
-    offset: int
-    has_more: bool
-
-
-class SearchView(View, frozen=True):
-    """Hits, best first."""
-
-    results: list[SkillView]
-    pagination: SearchPagination
-
-
 class VersionView(View, frozen=True):
     """An immutable version with its signed hallmark (a DSSE envelope)."""
 

@@ -1,0 +1,140 @@
+"""Lists and searches of the catalogue."""
+
+from time import perf_counter
+from typing import Annotated
+
+from litestar import Response, get
+from litestar.params import QueryParameter
+
+from assay.app import App
+from assay.model.category import Category
+from assay.model.skill import Tier, TrustTier
+from assay.model.skill_list import Sort
+from assay.serve.search import SkillPage, read_categories, read_skills
+from assay.serve.skill_query import SkillQuery
+from assay.web.access import PUBLIC
+from assay.web.api.present_skills import present_hits, present_list
+from assay.web.api.problems import problems
+from assay.web.api.skill_views import CategoriesView, CategoryView, SearchHitsView, SkillListView
+from assay.web.given import Assay
+from assay.web.skill_query import skill_query
+
+Words = Annotated[
+    str | None, QueryParameter(description="Words, a name, `owner/repo`, or any part of a repository URL.")
+]
+InCategory = Annotated[Category | None, QueryParameter(description="Only of this category.")]
+InTier = Annotated[Tier | None, QueryParameter(description="Only of this tier.")]
+Labels = Annotated[
+    str | None, QueryParameter(max_length=500, description="Only with all of these labels, separated by commas.")
+]
+Author = Annotated[
+    str | None, QueryParameter(max_length=200, description="Only of this author, or of repositories of this owner.")
+]
+Source = Annotated[
+    str | None, QueryParameter(max_length=300, description="Only of this `owner`, `owner/repo` or repository URL.")
+]
+MinTrust = Annotated[
+    TrustTier | None, QueryParameter(name="minTrust", description="Only of this trust tier or a higher one.")
+]
+Order = Annotated[
+    Sort | None, QueryParameter(description="By relevance if there is a `q`, else last updated first; or as given.")
+]
+Cursor = Annotated[str | None, QueryParameter(max_length=400, description="`nextCursor` of the page before.")]
+PageNumber = Annotated[
+    int | None, QueryParameter(ge=1, le=10_001, description="The number of a page, from 1; the cursor goes further.")
+]
+
+
+@get("/", summary="List skills", responses=problems(400, 503))
+async def list_skills(
+    assay: Assay,
+    q: Words = None,
+    category: InCategory = None,
+    tier: InTier = None,
+    labels: Labels = None,
+    author: Author = None,
+    source: Source = None,
+    min_trust: MinTrust = None,
+    sort: Order = None,
+    cursor: Cursor = None,
+    page: PageNumber = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=100, description="Rows on a page.")] = 50,
+) -> Response[SkillListView]:
+    """Live listings, page by page; by cursor none comes twice. A page may be short and the next one have more."""
+    query = skill_query(
+        web_url=assay.settings.github_web_url,
+        q=q,
+        category=category,
+        tier=tier,
+        labels=labels,
+        author=author,
+        source=source,
+        min_trust=min_trust,
+        sort=sort,
+        cursor=cursor,
+        page=page,
+        limit=limit,
+    )
+    found, headers = await _read(assay, query)
+    return Response(present_list(found, query, assay.settings.github_web_url), headers=headers)
+
+
+@get("/search", summary="Search skills", responses=problems(400, 503))
+async def search_skills(
+    assay: Assay,
+    q: Annotated[str, QueryParameter(description="Words, a name, `owner/repo`, or any part of a repository URL.")],
+    category: InCategory = None,
+    tier: InTier = None,
+    labels: Labels = None,
+    author: Author = None,
+    source: Source = None,
+    min_trust: MinTrust = None,
+    sort: Order = None,
+    cursor: Cursor = None,
+    page: PageNumber = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=50)] = 10,
+    offset: Annotated[int | None, QueryParameter(ge=0, le=1000)] = None,
+) -> Response[SearchHitsView]:
+    """A published skill is found from the moment it is published; exact names come first.
+
+    Equal content of several repositories is one hit, with the others as `alternateRepos`. A skill that was blocked or
+    withdrawn is among the hits only if it is asked for by its name, and is marked `isBlocked`.
+    """
+    query = skill_query(
+        web_url=assay.settings.github_web_url,
+        q=q,
+        category=category,
+        tier=tier,
+        labels=labels,
+        author=author,
+        source=source,
+        min_trust=min_trust,
+        sort=sort,
+        cursor=cursor,
+        page=page,
+        limit=limit,
+        offset=offset,
+        with_down=True,
+    )
+    found, headers = await _read(assay, query)
+    return Response(present_hits(found, query, assay.settings.github_web_url), headers=headers)
+
+
+@get("/api/v1/categories", summary="List categories", tags=["skills"], opt=PUBLIC, responses=problems(400, 503))
+async def list_categories(assay: Assay) -> CategoriesView:
+    """Every category with the number of its live listings, which is the same everywhere."""
+    async with assay.store.snapshot() as db:
+        numbers, total = await read_categories(db)
+    categories = [CategoryView(category=category, skills=number) for category, number in numbers.items()]
+    return CategoriesView(categories=categories, total=total)
+
+
+async def _read(assay: App, query: SkillQuery) -> tuple[SkillPage, dict[str, str]]:
+    """A page, and the headers that say where it is from and how long it took."""
+    started = perf_counter()
+    async with assay.store.snapshot() as db:
+        connected = perf_counter()
+        page = await read_skills(db, query)
+    wait, read = connected - started, perf_counter() - connected
+    timing = f"wait;dur={wait * 1000:.1f}, db;dur={read * 1000:.1f}"
+    return page, {"X-Search-Source": "postgres", "Server-Timing": timing}

@@ -1,0 +1,69 @@
+"""The list of skills in a browser: search, filters, numbers, pages, without a script."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+from sqlalchemy import text
+
+from tests.browser.chromium import find
+from tests.browser.test_pages import FLAGS, url  # noqa: F401 - a fixture
+from tests.conftest import Registry
+from tests.skills import a_skill
+from tests.web.test_api_skills import publish
+
+FACTS = """
+UPDATE skill SET stars = length(name) * 7, installs = length(description) * 3,
+    category = CASE WHEN name LIKE '%skill-1%' THEN 'security' ELSE 'documents' END,
+    labels = CASE WHEN name LIKE '%2' THEN '{office}'::text[] ELSE '{}' END
+"""
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    """A browser."""
+    async with async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+        yield opened
+        await opened.close()
+
+
+async def number_of(page: Page) -> int:
+    """What the heading says."""
+    return int((await page.locator("h1 .quiet").inner_text()).rstrip("+").replace(",", ""))
+
+
+async def test_finding_one_s_way_without_a_script(registry: Registry, url: str, browser: Browser) -> None:  # noqa: F811
+    """I27, I59: words, tabs, fields, orders and pages lead where they say, with the numbers they say."""
+    await publish(
+        registry, "acme/tools", {f"skill-{number}": f"Reads things of kind {number}." for number in range(35)}
+    )
+    registry.github.add_repository("fork/tools", files={"SKILL.md": a_skill("skill-7", "Reads things of kind 7.")})
+    await registry.submit("fork/tools", "skill-7")
+    await registry.work()
+    async with registry.app.store.begin() as db:
+        await db.execute(text(FACTS))
+    page = await browser.new_page(java_script_enabled=False)
+    await page.goto(f"{url}/skills")
+    assert await number_of(page) == 36
+    assert await page.locator(".card").count() == 30
+    await page.get_by_role("link", name="More skills").click()
+    assert await page.locator(".card").count() == 6
+
+    await page.goto(f"{url}/skills")
+    tab = page.get_by_role("navigation", name="Categories").get_by_role("link", name="security")
+    said = int((await tab.inner_text()).split()[-1])
+    await tab.click()
+    assert await number_of(page) == await page.locator(".card").count() == said == 11
+    form = page.get_by_role("search", name="Filter skills")
+    await form.get_by_label("Labels").fill("office")
+    await form.get_by_label("Order").select_option("name")
+    await form.get_by_role("button", name="Show").click()
+    assert await page.locator(".card h2").all_inner_texts() == ["skill-12"]
+    await page.get_by_role("link", name="Show all").click()
+    assert await number_of(page) == 36
+
+    await form.get_by_label("Words").fill("skill-7")
+    await form.get_by_role("button", name="Show").click()
+    assert "Same content in" in await page.locator(".card").first.inner_text()
+    await page.close()

@@ -1,0 +1,457 @@
+"""Lists and searches of the catalogue over HTTP: filters, orders, pages, numbers."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+
+from assay.control.blocklist import block
+from assay.model.blocklist import BlocklistEntry, Target, Threat
+from assay.model.errors import Unavailable
+from assay.model.finding import Severity
+from assay.model.skill_list import Filters, Sort
+from assay.model.standing import Standing
+from assay.publish.withdraw import remark, restore, unlist, withdraw, yank
+from assay.serve.search import read_skills
+from assay.serve.skill_query import SkillQuery
+from assay.store.listings import find_version, lock_skill, rename
+from assay.store.search import CANDIDATES, Page, search
+from tests.conftest import Registry
+from tests.skills import a_skill
+from tests.web.test_api_skills import LIST, SEARCH, found, publish
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def listed(registry: Registry, **given: Any) -> list[str]:
+    """The names of a list, in its order."""
+    answer = await registry.client.get(LIST, params=given)
+    assert answer.status_code == 200, answer.text
+    return [each["name"].rpartition("/")[2] for each in answer.json()["skills"]]
+
+
+async def run(registry: Registry, sql: str, **values: Any) -> None:
+    """One statement, committed."""
+    async with registry.app.store.begin() as db:
+        await db.execute(text(sql), values)
+
+
+async def a_catalogue(registry: Registry) -> None:
+    """Four skills of two owners that differ in everything a list is narrowed or ordered by."""
+    await publish(registry, "acme/tools", {"pdf": "Reads documents.", "csv": "Reads tables."})
+    await publish(registry, "zeta/kit", {"scan": "Reads networks.", "poem": "Writes and reads."})
+    facts = {
+        "pdf": ("documents", "SCANNED", "T1", ["Office", "files"], 5, 300, 7, 1),
+        "csv": ("data", "VERIFIED", "T3", ["files"], None, 200, 9, 2),
+        "scan": ("security", "CERTIFIED", "T4", [], 90, 100, 1, 3),
+        "poem": ("writing", "SCANNED", "T2", ["office"], 0, 400, 0, 4),
+    }
+    for slug, (category, tier, trust, labels, stars, installs, trending, age) in facts.items():
+        await run(
+            registry,
+            "UPDATE skill SET category = :category, tier = :tier, trust_tier = :trust, labels = :labels, stars = :stars, "
+            "installs = :installs, trending_7d = :trending, created_at = now() - make_interval(days => :age), "
+            "updated_at = now() + make_interval(days => :age) WHERE name LIKE '%/' || :slug",
+            **{"category": category, "tier": tier, "trust": trust, "labels": labels, "stars": stars},
+            **{"installs": installs, "trending": trending, "age": age, "slug": slug},
+        )
+
+
+FILTERED = [
+    ({"category": "security"}, {"scan"}),
+    ({"tier": "SCANNED"}, {"pdf", "poem"}),
+    ({"category": "documents", "tier": "SCANNED"}, {"pdf"}),
+    ({"category": "documents", "tier": "CERTIFIED"}, set()),
+    ({"minTrust": "T2"}, {"csv", "scan", "poem"}),
+    ({"minTrust": "T0"}, {"pdf", "csv", "scan", "poem"}),
+    ({"author": "ACME"}, {"pdf", "csv"}),
+    ({"author": "acme/tools"}, set()),
+    ({"source": "zeta"}, {"scan", "poem"}),
+    ({"source": "Zeta/Kit"}, {"scan", "poem"}),
+    ({"source": "https://github.com/acme/tools.git"}, {"pdf", "csv"}),
+    ({"source": "zeta/other"}, set()),
+    ({"labels": "files"}, {"pdf", "csv"}),
+    ({"labels": "OFFICE"}, {"pdf", "poem"}),
+    ({"labels": "office, files"}, {"pdf"}),
+    ({"labels": "it's \\ & | ! 'files'"}, set()),
+    ({"labels": "office", "minTrust": "T2", "tier": "SCANNED", "source": "zeta"}, {"poem"}),
+]
+
+
+async def test_filters_narrow_lists_and_searches_alike(registry: Registry) -> None:
+    """R98, I29: every filter, alone and together; with and without words the same listings."""
+    await a_catalogue(registry)
+    for given, wanted in FILTERED:
+        assert set(await listed(registry, **given)) == wanted, given
+        assert set(await listed(registry, **given, q="reads")) == wanted, given
+        assert {name.rpartition("/")[2] for name in await found(registry, "reads", **given)} == wanted, given
+        answer = (await registry.client.get(LIST, params=given)).json()
+        assert (answer["total"], answer["totalIsExact"]) == (len(wanted), True), given
+        assert answer["pagination"] == {"page": 1, "limit": 50, "total": len(wanted), "totalPages": bool(wanted)}
+
+
+ORDERS = {
+    "updated": ["poem", "scan", "csv", "pdf"],
+    "newest": ["pdf", "csv", "scan", "poem"],
+    "installs": ["poem", "pdf", "csv", "scan"],
+    # Unknown is not zero: it comes after it.
+    "stars": ["scan", "pdf", "poem", "csv"],
+    "trending": ["csv", "pdf", "scan", "poem"],
+    "name": ["csv", "pdf", "poem", "scan"],
+}
+
+
+async def test_every_order_by_cursor_and_by_page(registry: Registry) -> None:
+    """R105: the pages of every order, with and without filters and words, are the whole list, each once, in order."""
+    await a_catalogue(registry)
+    assert await listed(registry) == ORDERS["updated"]
+    for sort, wanted in ORDERS.items():
+        for given in ({}, {"q": "reads"}, {"minTrust": "T1"}, {"q": "reads", "minTrust": "T1"}):
+            assert await pages(registry, sort=sort, **given) == wanted, (sort, given)
+            numbered = [
+                name
+                for page in (1, 2, 3, 4, 5)
+                for name in await listed(registry, sort=sort, limit=1, page=page, **given)
+            ]
+            assert numbered == wanted, (sort, given)
+
+
+async def pages(registry: Registry, **given: Any) -> list[str]:
+    """All pages of a list, one row each, by cursor."""
+    seen, cursor = [], None
+    while cursor is not None or not seen:
+        query = {**given, "limit": 1, **({"cursor": cursor} if cursor else {})}
+        page = (await registry.client.get(LIST, params=query)).json()
+        seen += [each["name"].rpartition("/")[2] for each in page["skills"]]
+        cursor = page["nextCursor"]
+    return seen
+
+
+async def test_a_cursor_is_of_one_list(registry: Registry) -> None:
+    """I29: with other words, filters or another order it is refused and not misunderstood."""
+    await a_catalogue(registry)
+    page = (await registry.client.get(LIST, params={"limit": 1, "sort": "stars", "q": "reads"})).json()
+    cursor = page["nextCursor"]
+    for other in (
+        {"sort": "stars"},
+        {"q": "reads", "sort": "trending"},
+        {"q": "reads", "sort": "stars", "tier": "SCANNED"},
+    ):
+        answer = await registry.client.get(LIST, params={"limit": 1, "cursor": cursor, **other})
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), other
+
+
+async def test_hits_by_cursor_are_all_hits_while_others_are_published(registry: Registry) -> None:
+    """R105: nothing that was there is left out or comes twice, whatever is published meanwhile."""
+    names = {f"skill-{number}": f"One of many, the {number}th." for number in range(9)}
+    await publish(registry, "acme/many", names)
+    seen, cursor = [], None
+    while cursor is not None or not seen:
+        query = {"q": "many", "limit": 2, **({"cursor": cursor} if cursor else {})}
+        page = (await registry.client.get(SEARCH, params=query)).json()
+        seen += [each["name"] for each in page["results"]]
+        if len(seen) == 4:
+            await publish(registry, "zeta/many", {f"many-{number}": f"Many more, {number}." for number in range(3)})
+        cursor = page["nextCursor"]
+    assert sorted(name for name in seen if name.startswith("acme")) == sorted(f"acme/many/{name}" for name in names)
+    assert len(seen) == len(set(seen))
+
+
+async def test_numbers_are_the_same_everywhere(registry: Registry) -> None:
+    """I27: list, categories, statistics, facets and page say the same, and so they do after something is gone."""
+    await a_catalogue(registry)
+    for total in (4, 3):
+        answer = (await registry.client.get(LIST)).json()
+        categories = (await registry.client.get("/api/v1/categories")).json()
+        stats = (await registry.client.get("/api/v1/submissions/stats")).json()
+        assert {answer["total"], categories["total"], stats["skills"], len(answer["skills"])} == {total}
+        counted = {each["category"]: each["skills"] for each in categories["categories"]}
+        assert answer["facets"]["category"] == {name: number for name, number in counted.items() if number}
+        assert sum(counted.values()) == sum(answer["facets"]["tier"].values()) == total
+        words = (await registry.client.get(LIST, params={"q": "reads"})).json()
+        assert (words["facets"], words["total"]) == (answer["facets"], total)
+        assert f"Skills {total}" in " ".join(
+            (await registry.client.get("/skills")).text.replace("<", " <").split()
+        ).replace('Skills <span class="quiet">', "Skills ")
+        async with registry.app.store.begin() as db:
+            if total == 4:
+                await unlist(db, "zeta/kit/poem", remark("unlisted", "My wish.", at=NOW, by="zeta"))
+
+
+async def test_what_is_published_or_taken_down_is_seen_in_the_same_transaction(registry: Registry) -> None:
+    """I13, I14: there is no index that lags behind: words, lists and numbers follow before the commit."""
+    await publish(registry, "acme/tools", {"pdf": "Reads documents."})
+
+    async def hits(words: str = "documents") -> list[str]:
+        page = await read_skills(db, SkillQuery(words))
+        everything = await read_skills(db, SkillQuery())
+        assert len(everything.hits) == everything.total
+        return [hit.skill.name for hit in page.hits]
+
+    why = remark("test", "Because of the test.", at=NOW, by="tester")
+    entry = BlocklistEntry(
+        uuid4(), Target(repository="acme/tools"), Threat.MALWARE, Severity.CRITICAL, "Steals.", (), NOW, "admin", None
+    )
+    async with registry.app.store.begin() as db:
+        for act, bring_back in (
+            (lambda: unlist(db, "acme/tools/pdf", why), Standing.UNLISTED),
+            (lambda: yank(db, "acme/tools/pdf", "1.0.0", why), None),
+        ):
+            savepoint = await db.begin_nested()
+            assert await hits() == ["acme/tools/pdf"]
+            await act()
+            assert await hits() == []
+            if bring_back:
+                await restore(db, "acme/tools/pdf", of=bring_back, by="tester")
+                assert await hits() == ["acme/tools/pdf"]
+            await savepoint.rollback()
+        for taken_down in (lambda: withdraw(db, "acme/tools/pdf", "1.0.0", why), lambda: block(db, entry)):
+            savepoint = await db.begin_nested()
+            await taken_down()
+            assert await hits() == []
+            await savepoint.rollback()
+        await rename(db, await lock_skill(db, "acme/tools/pdf"), "zeta/things/reader")
+        assert (
+            await hits("things") == await hits("zeta/things/reader") == await hits("reader") == ["zeta/things/reader"]
+        )
+        # The old name is another way to it.
+        assert await hits("acme/tools/pdf") == ["zeta/things/reader"]
+
+
+async def test_a_new_version_is_found_by_what_it_says(registry: Registry) -> None:
+    """I14: the words of the version that is live, and no others; those of the one before when it is yanked."""
+    files = {"skills/pdf/SKILL.md": a_skill("pdf", "Reads novels.")}
+    repository = registry.github.add_repository("acme/tools", files=files)
+    await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    await registry.work()
+    repository.push({"skills/pdf/SKILL.md": a_skill("pdf", "Converts spreadsheets.")})
+    await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    await registry.work()
+    assert (await found(registry, "spreadsheets"), await found(registry, "novels")) == (["acme/tools/pdf"], [])
+    async with registry.app.store.begin() as db:
+        listing = await lock_skill(db, "acme/tools/pdf")
+        newest = await find_version(db, listing, listing.current_version)
+        await yank(db, "acme/tools/pdf", newest.version, remark("yanked", "It is broken.", at=NOW, by="acme"))
+    assert (await found(registry, "spreadsheets"), await found(registry, "novels")) == ([], ["acme/tools/pdf"])
+
+
+async def test_equal_content_is_one_hit(registry: Registry) -> None:
+    """I51: the one with most stars stands for all, the oldest if they are equal; whoever is asked for stands for itself."""
+    same = a_skill("pdf", "Reads documents.")
+    for repository in ("first/tools", "fork/tools", "other/tools"):
+        registry.github.add_repository(repository, files={"SKILL.md": same})
+        await registry.submit(repository, "pdf")
+        await registry.work()
+    assert await found(registry, "documents") == ["first/tools/pdf"]
+    await run(registry, "UPDATE skill SET stars = 10 WHERE name = 'fork/tools/pdf'")
+    answer = (await registry.client.get(SEARCH, params={"q": "documents"})).json()
+    (hit,) = answer["results"]
+    assert (hit["name"], answer["total"]) == ("fork/tools/pdf", 3)
+    assert hit["alternateRepos"] == [
+        {"ownerSlug": owner, "repoSlug": "tools", "repoUrl": f"{registry.web_url}/{owner}/tools"}
+        for owner in ("first", "other")
+    ]
+    assert "Same content in first/tools, other/tools" in (await registry.client.get("/skills?q=documents")).text
+    for asked in ("other/tools", "other/tools/pdf"):
+        assert (await found(registry, asked))[0] == "other/tools/pdf"
+    assert await found(registry, "documents", source="other") == ["other/tools/pdf"]
+    # A list is of listings: all of them are there.
+    assert len(await listed(registry)) == 3
+    # What is taken down stands for nobody.
+    await run(registry, "UPDATE skill SET standing = 'gone', standing_code = 'x', standing_message = 'y', "
+              "standing_at = now(), standing_by = 'z' WHERE name = 'fork/tools/pdf'")  # fmt: skip
+    assert await found(registry, "documents") == ["first/tools/pdf"]
+
+
+async def test_copies_in_one_repository_are_all_there(registry: Registry) -> None:
+    """I51: only other repositories are alternates, so nothing of one's own is hidden."""
+    same = a_skill("pdf", "Reads documents.")
+    registry.github.add_repository("acme/tools", files={"a/SKILL.md": same, "b/SKILL.md": same})
+    for folder in ("a", "b"):
+        await registry.submit("acme/tools", f"pdf-{folder}", f"{folder}/SKILL.md")
+    await registry.work()
+    assert sorted(await found(registry, "documents")) == ["acme/tools/pdf-a", "acme/tools/pdf-b"]
+
+
+async def test_pages_of_copies_show_each_content_once(registry: Registry) -> None:
+    """I51, R105: forks of forks do not come again on the next page, by cursor or by offset."""
+    for owner in ("one", "two", "three"):
+        await publish(registry, f"{owner}/tools", {f"skill-{number}": f"Reads things {number}." for number in range(4)})
+    for step in ("cursor", "offset"):
+        seen: list[str] = []
+        query: dict[str, Any] = {"q": "things", "limit": 1}
+        while True:
+            page = (await registry.client.get(SEARCH, params=query)).json()
+            seen += [each["skillSlug"] for each in page["results"]]
+            if not page["pagination"]["hasMore"]:
+                break
+            query[step] = page["nextCursor"] if step == "cursor" else query.get("offset", 0) + 1
+        assert sorted(seen) == [f"skill-{number}" for number in range(4)], step
+
+
+async def test_whoever_asks_for_what_was_blocked_is_warned(registry: Registry) -> None:
+    """I13: by its name only, marked, and never before a live one of the same name."""
+    await publish(registry, "acme/tools", {"pdf": "Reads documents."})
+    await publish(registry, "evil/tools", {"pdf": "Reads documents, says it.", "csv": "Reads tables."})
+    entry = BlocklistEntry(
+        uuid4(),
+        Target(repository="evil/tools"),
+        Threat.MALWARE,
+        Severity.CRITICAL,
+        "Steals keys.",
+        (),
+        NOW,
+        "admin",
+        None,
+    )
+    async with registry.app.store.begin() as db:
+        await block(db, entry)
+    assert await found(registry, "documents") == ["acme/tools/pdf"]
+    assert await found(registry, "evil") == []
+    results = (await registry.client.get(SEARCH, params={"q": "PDF"})).json()["results"]
+    assert [(each["name"], each["isBlocked"], each["threatType"], each["severity"]) for each in results] == [
+        ("acme/tools/pdf", False, None, None),
+        ("evil/tools/pdf", True, "malware", "critical"),
+    ]
+    answer = (await registry.client.get(SEARCH, params={"q": "evil/tools/csv"})).json()
+    assert [each["isBlocked"] for each in answer["results"]] == [True]
+    assert (answer["total"], answer["facets"]["category"]) == (0, {})
+    # A list has only what is live.
+    assert await listed(registry, q="pdf") == ["pdf"]
+    page = (await registry.client.get("/skills?q=evil/tools/csv")).text
+    assert "Do not use it (malware, critical)." in page
+    assert "Steals keys." in page
+
+
+async def test_the_vskill_cli_finds_all_it_reads(registry: Registry) -> None:
+    """R22: the fields of the client that the old platform had."""
+    await publish(registry, "acme/tools", {"pdf": "Reads documents."})
+    answer = await registry.client.get(SEARCH, params={"q": "pdf", "limit": 7})
+    (hit,) = answer.json()["results"]
+    assert {
+        **{"name": "acme/tools/pdf", "author": "acme", "repoUrl": f"{registry.web_url}/acme/tools"},
+        **{"certTier": "SCANNED", "description": "Reads documents.", "vskillInstalls": 0, "isTainted": False},
+        **{"isBlocked": False, "threatType": None, "severity": None, "ownerSlug": "acme", "repoSlug": "tools"},
+        **{"skillSlug": "pdf", "currentVersion": "1.0.0", "alternateRepos": []},
+    }.items() <= hit.items()
+    assert {"trustScore", "certScore", "githubStars", "trustTier"} <= hit.keys()
+    assert answer.json()["pagination"]["hasMore"] is False
+    assert answer.headers["X-Search-Source"] == "postgres"
+    assert answer.headers["Server-Timing"].startswith("wait;dur=")
+    assert (await registry.client.get(LIST)).headers["X-Search-Source"] == "postgres"
+
+
+async def test_almost_right_is_found_if_nothing_is_right(registry: Registry) -> None:
+    """I53: a typing mistake finds names like it, and says so; what is found by words is never mixed with it."""
+    await publish(registry, "acme/cloud", {"kubernetes-deploy": "Rolls out.", "invoices": "Writes bills."})
+    answer = (await registry.client.get(SEARCH, params={"q": "kubrenetes"})).json()
+    assert [each["skillSlug"] for each in answer["results"]] == ["kubernetes-deploy"]
+    assert answer["approximate"] is True
+    assert "These have names like it" in (await registry.client.get("/skills?q=kubrenetes")).text
+    answer = (await registry.client.get(SEARCH, params={"q": "kubernetes"})).json()
+    assert answer["approximate"] is False
+    assert await found(registry, "xyzzyplugh") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "slugs"),
+    [
+        ("图表", ["sheets"]),
+        ("表图", []),
+        ("图表 pdf", ["sheets"]),
+        ("pdf电子", ["sheets"]),
+        ("スライド", ["slides"]),
+        ("ライ", ["slides"]),
+        ("发票", ["label"]),
+        ("แปลภาษา", ["thai"]),
+    ],
+)
+async def test_scripts_without_spaces(registry: Registry, words: str, slugs: list[str]) -> None:
+    """R4: from two characters on, in names, descriptions and labels; in the order in which they are written."""
+    await publish(
+        registry,
+        "acme/office",
+        {
+            "sheets": "把电子表格转换成图表, pdf 也可以。",
+            "slides": "プレゼンのスライドを作る。",
+            "thai": "เครื่องมือแปลภาษาไทย",
+            "label": "Nothing to see.",
+        },
+    )
+    await run(registry, "UPDATE skill SET labels = '{发票}' WHERE name LIKE '%label'")
+    assert await found(registry, words) == [f"acme/office/{slug}" for slug in slugs]
+
+
+async def test_words_of_path_labels_category_and_beginnings(registry: Registry) -> None:
+    """I53: every token is in the index, wherever it stands; short beginnings are those of names."""
+    await publish(registry, "acme/tools", {"pdf-forms": "Fills the fields.", "poem": "Writes."})
+    await run(registry, "UPDATE skill SET labels = '{paper-work}', category = 'documents', "
+              "skill_path = 'office/desk/SKILL.md' WHERE name LIKE '%forms'")  # fmt: skip
+    for words in (
+        "desk",
+        "office",
+        "paper",
+        "paper-work",
+        "documents",
+        "pd",
+        "pdf-f",
+        "the fields",
+        "fields the",
+        "tools pdf",
+    ):
+        assert (await found(registry, words))[0] == "acme/tools/pdf-forms", words
+    assert await found(registry, "label:") == await found(registry, "=category:documents") == []
+
+
+async def test_a_common_word_costs_no_more_than_so_many_candidates(registry: Registry) -> None:
+    """I52, I54: of a word that everything has, so many are looked at and the most starred are among them."""
+    await publish(registry, "acme/tools", {"pdf": "Reads common things."})
+    await run(
+        registry,
+        """
+        WITH listed AS (
+            INSERT INTO skill (id, name, repository_id, skill_path, display_name, description, author, tier, method,
+                score, trust_score, trust_tier, current_version_id, stars)
+            SELECT gen_random_uuid(), 'acme/tools/copy-' || number, repository_id, 'copy/' || number, 'Copy', description,
+                author, tier, method, score, trust_score, trust_tier,
+                gen_random_uuid(), CASE WHEN number = 6500 THEN 99999 ELSE 1 END
+            FROM skill, generate_series(1, 6500) AS number RETURNING id, current_version_id
+        )
+        INSERT INTO skill_version (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark)
+        SELECT listed.current_version_id, listed.id, '1.0.0', 1, content_digest, commit, scan_id, tier, score, '{}'
+        FROM listed, skill_version
+        """,
+    )
+    answer = (await registry.client.get(SEARCH, params={"q": "common"})).json()
+    assert answer["results"][0]["name"] == "acme/tools/copy-6500"
+    assert (answer["total"], answer["totalIsExact"], answer["facets"]["isExact"]) == (CANDIDATES, False, False)
+    await run(registry, "UPDATE skill SET created_at = now() + interval '1 day' WHERE name = 'acme/tools/copy-3'")
+    answer = (await registry.client.get(SEARCH, params={"q": "common", "sort": "newest", "limit": 1})).json()
+    assert answer["results"][0]["name"] == "acme/tools/copy-3"
+    # Exact names are always among the candidates, and lists know their number.
+    assert (await found(registry, "acme/tools/copy-77"))[0] == "acme/tools/copy-77"
+    assert (await found(registry, "copy-78"))[0] == "acme/tools/copy-78"
+    answer = (await registry.client.get(LIST, params={"source": "acme", "sort": "stars", "limit": 1})).json()
+    assert (answer["total"], answer["totalIsExact"], answer["facets"]["category"]) == (2_000, False, None)
+    assert answer["skills"][0]["name"] == "acme/tools/copy-6500"
+    assert (await registry.client.get(LIST)).json()["total"] == 6_501
+
+
+async def test_a_search_that_takes_too_long_is_ended(registry: Registry) -> None:
+    """I52: nobody waits for ever, and the answer says what to do."""
+    await publish(registry, "acme/tools", {"pdf": "Reads documents."})
+    async with registry.app.store.begin() as db:
+        # A function that is called for every candidate takes its time.
+        await db.execute(text("CREATE SCHEMA slow"))
+        await db.execute(
+            text(
+                "CREATE FUNCTION slow.ts_rank(tsvector, tsquery) RETURNS float4 LANGUAGE sql VOLATILE AS "
+                "$$ SELECT pg_sleep(10); SELECT 1::float4 $$"
+            )
+        )
+        await db.execute(text("SET LOCAL search_path = slow, pg_catalog, public"))
+        with pytest.raises(Unavailable, match=r"took longer than 3 s\. Ask for a name") as refused:
+            await search(db, "documents", Filters(), Page(Sort.RELEVANCE, None, 10, 0))
+    assert refused.value.code == "search_timeout"
