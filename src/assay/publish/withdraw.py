@@ -14,6 +14,7 @@ from assay.model.errors import Conflict, Invalid
 from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.store.audit import record_audit
+from assay.store.blocklist import check_blocklist, hold_blocklist
 from assay.store.listings import (
     fall_back,
     find_version,
@@ -23,6 +24,7 @@ from assay.store.listings import (
     set_standing,
     set_status,
     set_tag,
+    target_of,
 )
 
 TAG = re.compile(r"[a-z][a-z0-9._-]{0,39}")
@@ -49,13 +51,15 @@ async def withdraw(db: AsyncConnection, name: str, version: str, why: Remark) ->
 
 async def unyank(db: AsyncConnection, name: str, version: str, *, by: str) -> Skill:
     """A yanked version may be used again; if the listing was without one, it is back."""
+    await hold_blocklist(db)
     listing = await lock_skill(db, name)
     known = await find_version(db, listing, version)
     if known.status is not VersionStatus.YANKED:
         raise Conflict(f"{listing.name} {version} is {known.status}, not yanked.", code="version_not_yanked")
     await set_status(db, listing, known, VersionStatus.LIVE, None)
-    await fall_back(db, listing)
+    await fall_back(db, listing, back=known)
     if listing.standing is Standing.WITHDRAWN:
+        await _must_not_be_blocked(db, listing)
         await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
     await record_audit(db, by, "version_unyanked", listing.name, {"version": version})
     return await lock_skill(db, name)
@@ -64,9 +68,12 @@ async def unyank(db: AsyncConnection, name: str, version: str, *, by: str) -> Sk
 async def deprecate(db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str) -> Skill:
     """Say that a version is better not used any more; without a reason, take that back."""
     listing = await lock_skill(db, name)
-    await set_deprecation(db, listing, await find_version(db, listing, version), why)
+    known = await find_version(db, listing, version)
+    if why is None and known.deprecation is None:
+        raise Conflict(f"{listing.name} {version} is not deprecated.", code="version_not_deprecated")
+    await set_deprecation(db, listing, known, why)
     action = "version_deprecated" if why else "version_undeprecated"
-    await record_audit(db, by, action, listing.name, {"version": version})
+    await record_audit(db, by, action, listing.name, {"version": version, "reason": why.message if why else None})
     return listing
 
 
@@ -96,10 +103,14 @@ async def tombstone(db: AsyncConnection, name: str, why: Remark) -> Skill:
 
 
 async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str) -> Skill:
-    """Bring back a listing that was taken down in this way, and in no other."""
+    """Bring back a listing that was taken down in this way, and in no other, if a version of it may be used."""
+    await hold_blocklist(db)
     listing = await lock_skill(db, name)
     if listing.standing is not of:
         raise Conflict(f"{listing.name} is {listing.standing}, not {of}.", code="not_restorable")
+    await _must_not_be_blocked(db, listing)
+    if await fall_back(db, listing) is None:
+        raise Conflict(f"No version of {listing.name} may be used; unyank one first.", code="no_usable_version")
     await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
     await record_audit(db, by, "skill_restored", listing.name, {"from": of.value})
     return await lock_skill(db, name)
@@ -124,6 +135,12 @@ async def _take_down(db: AsyncConnection, name: str, standing: Standing, why: Re
     await set_standing(db, listing, standing, why, kind=kind)
     await record_audit(db, why.by, f"skill_{standing}", listing.name, {"reason": why.message})
     return await lock_skill(db, name)
+
+
+async def _must_not_be_blocked(db: AsyncConnection, listing: Skill) -> None:
+    entry = await check_blocklist(db, await target_of(db, listing))
+    if entry is not None:
+        raise Conflict(f"{listing.name} is on the blocklist ({entry.threat}): {entry.reason}", code="blocklisted")
 
 
 def _must_be_usable(listing: Skill, version: SkillVersion) -> None:

@@ -1,0 +1,1 @@
+CREATE INDEX repository_alias_repository_id_idx ON repository_alias (repository_id)
