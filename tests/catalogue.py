@@ -1,5 +1,6 @@
 """Listings for tests: published, changed and looked at, and whether everything that is said of them agrees."""
 
+import asyncio
 from typing import Any
 
 from sqlalchemy import text
@@ -39,6 +40,7 @@ async def gone(registry: Registry, name: str) -> dict[str, Any]:
 
 async def changes(registry: Registry, *kinds: str) -> list[dict[str, Any]]:
     """What the feed tells, oldest first; only these kinds, or all."""
+    await _until_numbered(registry)
     answer = await registry.client.get("/api/v1/changes", params={"limit": 1000})
     return [each for each in answer.json()["changes"] if not kinds or each["kind"] in kinds]
 
@@ -49,7 +51,6 @@ async def agree(registry: Registry, *live: str) -> None:
     assert sorted(each["name"] for each in page["skills"]) == sorted(live)
     assert page["total"] == len(live)
     async with registry.app.store.begin() as db:
-        await number_changes(db)
         named = (await db.execute(text("SELECT name FROM skill"))).scalars().all()
         truth = "SELECT {0} AS value, count(*) FROM skill WHERE standing = 'live' GROUP BY {0}"
         counted = "SELECT value, sum(number) FROM skill_count WHERE facet = :f GROUP BY value HAVING sum(number) <> 0"
@@ -68,10 +69,20 @@ async def replayed(registry: Registry) -> list[str]:
     down = {"tombstone", "unlist"}
     for each in await changes(registry):
         skill = each["skillId"]
-        if each["kind"] in ("publish", "restore"):
-            live[skill] = each["data"]["name"]
-        elif each["kind"] == "rename" and skill in live:
+        if each["kind"] in ("publish", "restore") or (each["kind"] == "rename" and skill in live):
             live[skill] = each["data"]["name"]
         elif each["kind"] in down:
             live.pop(skill, None)
     return sorted(live.values())
+
+
+async def _until_numbered(registry: Registry) -> None:
+    """Serials wait for every transaction that is open on the server, also those of other tests."""
+    async with asyncio.timeout(60):
+        while True:
+            async with registry.app.store.begin() as db:
+                await number_changes(db)
+                missing = await db.execute(text("SELECT count(*) FROM change WHERE serial IS NULL"))
+                if not missing.scalar_one():
+                    return
+            await asyncio.sleep(0.01)

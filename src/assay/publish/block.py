@@ -12,9 +12,7 @@ from assay.store.repositories import former_names
 from assay.store.transitions import Move, Step
 
 
-async def blocks_of(
-    db: AsyncConnection, wanted: Sequence[tuple[Submission, str]]
-) -> Sequence[BlocklistEntry | None]:
+async def blocks_of(db: AsyncConnection, wanted: Sequence[tuple[Submission, str]]) -> Sequence[BlocklistEntry | None]:
     """The entry that each submission with this content digest is on, until the end of the transaction."""
     former = await former_names(db, [submission.repository.id for submission, _ in wanted])
     return await find_blocks(

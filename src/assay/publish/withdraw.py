@@ -17,7 +17,7 @@ from assay.store.audit import record_audit
 from assay.store.blocklist import check_blocklist, hold_blocklist
 from assay.store.listings import (
     fall_back,
-    find_version,
+    get_version,
     lock_skill,
     remove_tag,
     set_deprecation,
@@ -49,11 +49,11 @@ async def withdraw(db: AsyncConnection, name: str, version: str, why: Remark) ->
     return await _take_back(db, name, version, VersionStatus.WITHDRAWN, why)
 
 
-async def unyank(db: AsyncConnection, name: str, version: str, *, by: str) -> Skill:
+async def unyank(db: AsyncConnection, name: str, version: str, *, by: str, reason: str | None = None) -> Skill:
     """A yanked version may be used again; if the listing was without one, it is back."""
     await hold_blocklist(db)
     listing = await lock_skill(db, name)
-    known = await find_version(db, listing, version)
+    known = await get_version(db, listing, version)
     if known.status is not VersionStatus.YANKED:
         raise Conflict(f"{listing.name} {version} is {known.status}, not yanked.", code="version_not_yanked")
     await set_status(db, listing, known, VersionStatus.LIVE, None)
@@ -61,19 +61,21 @@ async def unyank(db: AsyncConnection, name: str, version: str, *, by: str) -> Sk
     if listing.standing is Standing.WITHDRAWN:
         await _must_not_be_blocked(db, listing)
         await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
-    await record_audit(db, by, "version_unyanked", listing.name, {"version": version})
+    await record_audit(db, by, "version_unyanked", listing.name, {"version": version, "reason": reason})
     return await lock_skill(db, name)
 
 
-async def deprecate(db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str) -> Skill:
+async def deprecate(
+    db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str, reason: str | None = None
+) -> Skill:
     """Say that a version is better not used any more; without a reason, take that back."""
     listing = await lock_skill(db, name)
-    known = await find_version(db, listing, version)
+    known = await get_version(db, listing, version)
     if why is None and known.deprecation is None:
         raise Conflict(f"{listing.name} {version} is not deprecated.", code="version_not_deprecated")
     await set_deprecation(db, listing, known, why)
     action = "version_deprecated" if why else "version_undeprecated"
-    await record_audit(db, by, action, listing.name, {"version": version, "reason": why.message if why else None})
+    await record_audit(db, by, action, listing.name, {"version": version, "reason": why.message if why else reason})
     return listing
 
 
@@ -85,7 +87,7 @@ async def tag_version(db: AsyncConnection, name: str, tag: str, version: str | N
     if version is None:
         await remove_tag(db, listing, tag)
     else:
-        known = await find_version(db, listing, version)
+        known = await get_version(db, listing, version)
         _must_be_usable(listing, known)
         await set_tag(db, listing, tag, known)
     await record_audit(db, by, "skill_tagged", listing.name, {"tag": tag, "version": version})
@@ -102,7 +104,7 @@ async def tombstone(db: AsyncConnection, name: str, why: Remark) -> Skill:
     return await _take_down(db, name, Standing.GONE, why, ChangeKind.TOMBSTONE)
 
 
-async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str) -> Skill:
+async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str, reason: str | None = None) -> Skill:
     """Bring back a listing that was taken down in this way, and in no other, if a version of it may be used."""
     await hold_blocklist(db)
     listing = await lock_skill(db, name)
@@ -112,13 +114,13 @@ async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str) -> S
     if await fall_back(db, listing) is None:
         raise Conflict(f"No version of {listing.name} may be used; unyank one first.", code="no_usable_version")
     await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
-    await record_audit(db, by, "skill_restored", listing.name, {"from": of.value})
+    await record_audit(db, by, "skill_restored", listing.name, {"from": of.value, "reason": reason})
     return await lock_skill(db, name)
 
 
 async def _take_back(db: AsyncConnection, name: str, version: str, status: VersionStatus, why: Remark) -> Skill:
     listing = await lock_skill(db, name)
-    known = await find_version(db, listing, version)
+    known = await get_version(db, listing, version)
     if known.status is status or known.status is VersionStatus.WITHDRAWN:
         raise Conflict(f"{listing.name} {version} is {known.status} already.", code="version_taken_back")
     await set_status(db, listing, known, status, why)

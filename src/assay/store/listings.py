@@ -21,7 +21,7 @@ from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.store.publications import DESCRIBED
 from assay.store.repositories import former_names
-from assay.store.skills import get_skill, list_versions, read_skills, skill_of
+from assay.store.skills import find_version, get_skill, list_versions, read_skills, skill_of
 from assay.store.tables import (
     change,
     dist_tag,
@@ -72,9 +72,9 @@ async def lock_skill(db: AsyncConnection, name: str) -> Skill:
     return await get_skill(db, name)
 
 
-async def find_version(db: AsyncConnection, listing: Skill, version: str) -> SkillVersion:
+async def get_version(db: AsyncConnection, listing: Skill, version: str) -> SkillVersion:
     """One version of a listing, or NotFound."""
-    found = next((each for each in await list_versions(db, listing.id) if each.version == version), None)
+    found = await find_version(db, listing.id, version)
     if found is None:
         raise NotFound(f"{listing.name} has no version {version}.", code="version_not_found")
     return found
@@ -284,6 +284,12 @@ def _repositories_called(key: str) -> CompoundSelect[int]:
 async def submissions_of(db: AsyncConnection, skill_id: UUID) -> list[UUID]:
     """The ids of the submissions that led to a listing."""
     return list((await db.execute(select(submission.c.id).where(submission.c.skill_id == skill_id))).scalars())
+
+
+async def is_submitter(db: AsyncConnection, skill_id: UUID, submitter: str) -> bool:
+    """Whether this account has submitted what became this listing."""
+    mine = select(submission.c.id).where(submission.c.skill_id == skill_id, submission.c.submitter == submitter)
+    return (await db.execute(mine.limit(1))).one_or_none() is not None
 
 
 async def blocked_submissions(db: AsyncConnection, target: Target, code: str) -> list[UUID]:

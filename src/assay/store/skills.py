@@ -80,6 +80,28 @@ async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersio
     return [version_of(row) for row in await db.execute(statement)]
 
 
+async def page_versions(db: AsyncConnection, skill_id: UUID, *, before: int | None, limit: int) -> list[SkillVersion]:
+    """A page of the versions of a listing, newest first, from before this place."""
+    statement = select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id)
+    if before is not None:
+        statement = statement.where(skill_version.c.ordinal < before)
+    ordered = statement.order_by(skill_version.c.ordinal.desc()).limit(limit)
+    return [version_of(row) for row in await db.execute(ordered)]
+
+
+async def find_version(db: AsyncConnection, skill_id: UUID, version: str) -> SkillVersion | None:
+    """One version of a listing."""
+    statement = select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id)
+    row = (await db.execute(statement.where(skill_version.c.version == version))).one_or_none()
+    return version_of(row) if row else None
+
+
+async def find_skills(db: AsyncConnection, names: Sequence[str]) -> dict[str, Skill]:
+    """The live listings that have exactly these names."""
+    rows = await db.execute(read_skills().where(skill.c.name.in_(set(names)), IS_LIVE))
+    return {row.name: skill_of(row) for row in rows}
+
+
 async def get_skill(db: AsyncConnection, name: str) -> Skill:
     """The listing of this name, live or not, or NotFound."""
     found = await find_skill(db, name)

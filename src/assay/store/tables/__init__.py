@@ -9,6 +9,7 @@ from assay.store.tables.operation import alarm, audit_event, chore, given_answer
 from assay.store.tables.repository import repository, repository_alias
 from assay.store.tables.skill import (
     dist_tag,
+    install_day,
     install_event,
     signing_key,
     skill,
@@ -36,6 +37,7 @@ __all__ = [
     "dist_tag",
     "finding",
     "given_answer",
+    "install_day",
     "install_event",
     "metadata",
     "process",

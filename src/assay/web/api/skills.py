@@ -1,16 +1,22 @@
-"""The catalogue: list, search, one skill."""
+"""The catalogue: list, search, and the routes of one skill."""
 
 from typing import Annotated
 
 from litestar import Router, get
-from litestar.params import FromPath, QueryParameter
+from litestar.params import QueryParameter
 
-from assay.serve.catalogue import read_catalogue, read_skill
+from assay.serve.catalogue import read_catalogue
 from assay.serve.search import find_skills
 from assay.web.access import PUBLIC
-from assay.web.api.present import present_skill, present_skill_detail
+from assay.web.api.files import download, get_file, list_version_files
+from assay.web.api.installs import check_for_updates, report_install, report_installs
+from assay.web.api.listing import get_skill, get_skill_by_name
+from assay.web.api.owners import router as owners
+from assay.web.api.present import present_skill
 from assay.web.api.problems import problems
-from assay.web.api.views import SearchPagination, SearchView, SkillDetailView, SkillPageView
+from assay.web.api.security import get_security
+from assay.web.api.versions import compare_versions, diff_versions, get_version, list_versions
+from assay.web.api.views import SearchPagination, SearchView, SkillPageView
 from assay.web.given import Assay
 
 Limit = Annotated[int, QueryParameter(ge=1, le=100, description="Rows on a page.")]
@@ -45,12 +51,26 @@ async def search_skills(
     )
 
 
-@get("/{owner:str}/{repo:str}/{skill:str}", summary="One skill", responses=problems(400, 404, 503))
-async def get_skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> SkillDetailView:
-    """The listing with its versions, hallmarks, files and findings."""
-    async with assay.store.snapshot() as db:
-        detail = await read_skill(db, f"{owner}/{repo}/{skill}")
-    return present_skill_detail(detail, assay.settings.github_web_url)
-
-
-router = Router("/api/v1/skills", tags=["skills"], opt=PUBLIC, route_handlers=[list_skills, search_skills, get_skill])
+router = Router(
+    "/api/v1/skills",
+    tags=["skills"],
+    opt=PUBLIC,
+    route_handlers=[
+        list_skills,
+        search_skills,
+        get_skill,
+        get_skill_by_name,
+        list_versions,
+        get_version,
+        diff_versions,
+        compare_versions,
+        list_version_files,
+        get_file,
+        download,
+        get_security,
+        report_install,
+        report_installs,
+        check_for_updates,
+        owners,
+    ],
+)

@@ -1,4 +1,4 @@
-"""Former names of repositories, by repository."""
+"""Installs by day, and former names of repositories by repository."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """One small index."""
+    """A new table and two small indexes."""
     run("0008_versions.sql")
