@@ -14,8 +14,8 @@ async def find_capabilities(db: AsyncConnection, digests: Sequence[str]) -> dict
     """By digest; what was never scanned is left out."""
     statement = (
         select(scan.c.content_digest, scan.c.capabilities)
-        .distinct(scan.c.content_digest)
         .where(scan.c.content_digest.in_(set(digests)), scan.c.tier == 1, scan.c.outcome != "ERROR")
-        .order_by(scan.c.content_digest, scan.c.created_at.desc(), scan.c.id.desc())
+        .order_by(scan.c.created_at, scan.c.id)
     )
+    # The last of each digest stays.
     return {digest: msgspec.convert(found, Capabilities) for digest, found in await db.execute(statement)}

@@ -52,7 +52,7 @@ WRITE = text(
 FORGET = text(
     """
     DELETE FROM install_event WHERE (skill_id, day, client) IN (
-        SELECT skill_id, day, client FROM install_event WHERE day < CAST(:today AS date) - :kept_days
+        SELECT skill_id, day, client FROM install_event WHERE day < CAST(:today AS date) - CAST(:kept_days AS int)
         ORDER BY day LIMIT :at_most
     )
     """

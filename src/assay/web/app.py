@@ -28,7 +28,7 @@ from assay.web.api import audit, changes, skills, submissions
 from assay.web.api.badges import badge
 from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
-from assay.web.api.stats import stats
+from assay.web.api.stats import catalogue_stats
 from assay.web.auth import github, password, session
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
@@ -89,7 +89,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             versions.compare,
             versions.file,
             badge,
-            stats,
+            catalogue_stats,
             queue.queue,
             queue.submission,
             admin.admin,

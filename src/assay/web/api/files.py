@@ -27,7 +27,7 @@ REFUSALS = problems(300, 400, 404, 410, 503)
 VERSION = "/{owner:str}/{repo:str}/{skill:str}/versions/{version:str}"
 # Whatever a file holds, it is not run and not asked for more.
 INERT = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
-TEXT, BYTES = "text/plain; charset=utf-8", "application/octet-stream"
+TEXT, BYTES = "text/plain", "application/octet-stream"
 ARCHIVES = {Format.ZIP: "application/zip", Format.TAR_GZ: "application/gzip"}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from litestar.openapi.datastructures import ResponseSpec
 
-from assay.web.api.version_views import ChoicesView, GoneView
+from assay.web.api.version_views import ChoicesView, GoneProblemView
 from assay.web.api.views import ProblemView
 from assay.web.errors import PROBLEM
 
@@ -25,7 +25,7 @@ MEANING = {
 
 
 # Those that say more than others.
-BODIES: Mapping[int, type[ProblemView]] = {300: ChoicesView, 410: GoneView}
+BODIES: Mapping[int, type[ProblemView]] = {300: ChoicesView, 410: GoneProblemView}
 
 
 def problems(*statuses: int) -> Mapping[int, ResponseSpec]:

@@ -34,7 +34,7 @@ class CatalogueStatsView(View, frozen=True):
 
 
 @get("/api/v1/stats", summary="Count the catalogue", tags=["skills"], opt=PUBLIC, responses=problems(400, 503))
-async def stats(assay: Assay) -> CatalogueStatsView:
+async def catalogue_stats(assay: Assay) -> CatalogueStatsView:
     """Every number has one definition, and is the same wherever it is shown."""
     async with assay.store.snapshot() as db:
         found = await read_catalogue_stats(db, assay.clock.now())

@@ -38,8 +38,9 @@ class ForkView(View, frozen=True):
 
 
 class VersionEntryView(View, frozen=True):
-    """An immutable version. `contentHash` is its content digest, `diffSummary` says what it changed.
+    """An immutable version with its signed hallmark (a DSSE envelope). `diffSummary` says what it changed.
 
+    `contentHash` is `contentDigest`, and `createdAt` is `publishedAt`, under the names that older clients read.
     A `yanked` version is given to whoever asks for exactly it, a `withdrawn` one to nobody; `reason` says why.
     """
 
@@ -50,10 +51,13 @@ class VersionEntryView(View, frozen=True):
     deprecation: RemarkView | None
     cert_tier: Tier
     cert_score: int
+    published_at: datetime
     created_at: datetime
+    content_digest: str
     content_hash: str
     commit: str
     diff_summary: str
+    hallmark: dict[str, object]
 
 
 class VersionsView(View, frozen=True):
@@ -67,12 +71,11 @@ class VersionsView(View, frozen=True):
 
 
 class VersionDetailView(VersionEntryView, frozen=True):
-    """A version with its signed hallmark (a DSSE envelope), its files and its scans; `sha` is that of its SKILL.md."""
+    """A version with its files and its scans; `content` is its SKILL.md, `sha` the SHA-256 of that text."""
 
     name: str
     previous: str | None
     tags: list[str]
-    hallmark: dict[str, object]
     files: list[FileView]
     scans: list[ScanView]
     sha: str
@@ -200,7 +203,7 @@ class ChoicesView(ProblemView, frozen=True):
     choices: list[str]
 
 
-class GoneView(ProblemView, frozen=True):
+class GoneProblemView(ProblemView, frozen=True):
     """It was here; `reason` says why it is not any more, `since` when that was."""
 
     reason: str | None
