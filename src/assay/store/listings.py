@@ -282,8 +282,9 @@ def _repositories_called(key: str) -> CompoundSelect[int]:
 
 
 async def submissions_of(db: AsyncConnection, skill_id: UUID) -> list[UUID]:
-    """The ids of the submissions that led to a listing."""
-    return list((await db.execute(select(submission.c.id).where(submission.c.skill_id == skill_id))).scalars())
+    """The ids of the submissions that led to a listing, the last one first."""
+    statement = select(submission.c.id).where(submission.c.skill_id == skill_id)
+    return list((await db.execute(statement.order_by(submission.c.received_at.desc(), submission.c.id))).scalars())
 
 
 async def is_submitter(db: AsyncConnection, skill_id: UUID, submitter: str) -> bool:

@@ -133,7 +133,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
         logging_config=None,
     )
     check_routes(app)
-    app.asgi_handler = answer_head(traffic.counting(read_flat_names(app.asgi_handler)))
+    app.asgi_handler = answer_head(read_flat_names(traffic.counting(app.asgi_handler)))
     return app
 
 

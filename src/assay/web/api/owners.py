@@ -11,6 +11,7 @@ from assay.accounts.ownership import must_own
 from assay.app import App
 from assay.model.account import Caller
 from assay.model.errors import NotFound
+from assay.model.naming import slug_in
 from assay.model.skill import Skill
 from assay.model.standing import Remark, Standing
 from assay.model.submission import Origin
@@ -233,17 +234,13 @@ async def _owned(db: Any, caller: Caller, wanted: str) -> Skill:
 
 
 async def _request(db: Any, listing: Skill, caller: Caller) -> Request:
-    """The same as the one that led to the listing."""
-    known = await get_submission(db, (await submissions_of(db, listing.id))[0])
-    return Request(
-        known.repository.name,
-        known.skill_name,
-        known.skill_path,
-        Origin.API,
-        str(caller.account_id) if caller.account_id else None,
-        caller.name,
-        known.upload_digest,
-    )
+    """The same as the last one that led to the listing; one for its folder if there was none."""
+    by = Origin.API, str(caller.account_id) if caller.account_id else None, caller.name
+    number = next(iter(await submissions_of(db, listing.id)), None)
+    if number is None:
+        return Request(listing.repository, slug_in(listing.name), listing.skill_path, *by)
+    known = await get_submission(db, number)
+    return Request(known.repository.name, known.skill_name, known.skill_path, *by, known.upload_digest)
 
 
 def _remark(assay: App, caller: Caller, code: str, body: WhyBody) -> Remark:

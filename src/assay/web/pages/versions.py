@@ -32,7 +32,7 @@ async def version(
     context = {
         "detail": detail,
         "skill": detail.skill,
-        "version": detail.version,
+        "release": detail.version,
         "scan": detail.scans[0] if detail.scans else None,
         "capabilities": capabilities_of(detail.scans),
         "repo_url": repository_url(detail.skill.repository, assay.settings.github_web_url),
@@ -55,7 +55,7 @@ async def file(
     text = text_of(await assay.blobs.read_file(found.content_digest, chosen.path))
     context = {
         "skill": listing,
-        "version": found,
+        "release": found,
         "file": chosen,
         "files": files,
         "text": text[:SHOWN_CHARACTERS] if text is not None else None,
