@@ -16,6 +16,7 @@ from assay.store.alarms import keep_alarms
 from assay.store.changes import number_changes
 from assay.store.counts import fold_counts
 from assay.store.forget import forget_old_records
+from assay.store.installs import fold_installs
 from assay.store.reconcile import correct_counts
 
 log = structlog.get_logger()
@@ -25,6 +26,7 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
     """Every worker runs all of them; a lock in the database makes that one at a time."""
     return (
         Chore("number changes", every_seconds=5, budget_seconds=15, work=number_changes),
+        Chore("fold installs", every_seconds=60, budget_seconds=60, work=partial(count_installs, clock=clock)),
         Chore("fold counts", every_seconds=10, budget_seconds=30, work=fold_counts),
         Chore("rescue held jobs", every_seconds=30, budget_seconds=20, work=rescue_held_jobs),
         Chore(RESCUE_ORPHANS, every_seconds=30, budget_seconds=20, work=partial(rescue_orphans, now=clock.now)),
@@ -33,6 +35,11 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
         Chore("forget old records", every_seconds=60, budget_seconds=30, work=forget_old_records),
         Chore(RECONCILE, every_seconds=900, budget_seconds=120, work=reconcile_counts),
     )
+
+
+async def count_installs(db: AsyncConnection, *, clock: Clock) -> int:
+    """Fold the reports of installs into the numbers of listings; returns how many listings changed."""
+    return await fold_installs(db, clock.now().date())
 
 
 async def reconcile_counts(db: AsyncConnection) -> int:

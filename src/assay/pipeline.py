@@ -31,6 +31,7 @@ from assay.scan.front_matter import describe
 from assay.scanners.pool import Scanners
 from assay.store.database import Database
 from assay.store.transitions import LostLease, renew
+from assay.submit.accept import Request, accept_submission
 
 log = structlog.get_logger()
 # So long a job that another worker took over is left alone; by then that one has ended it, or is gone.
@@ -97,7 +98,7 @@ def _name(submission: Submission, listed: str | None) -> str:
 
 
 async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:
-    """Write down what the host says the repository is, once for all its skills; a second name is refused."""
+    """Write down what the host says the repository is, once for all its skills; a second name leads to the first."""
     if resolution is None:
         return
     known = submission.repository
@@ -108,9 +109,19 @@ async def _identify(submission: Submission, resolution: Resolution | None, tools
 
     canonical = await tools.identities.get((known, resolution.facts, resolution.commit), write)
     if canonical.id != known.id:
+        async with tools.store.begin() as db:
+            going_on = (await accept_submission(db, _renamed(submission, canonical))).submission
         raise Invalid(
-            f"This is another name of {canonical.name}, which is the one to submit.", code="repository_renamed"
+            f"This repository is known here, now as {canonical.name}: see submission {going_on.id}.",
+            code="repository_renamed",
         )
+
+
+def _renamed(submission: Submission, canonical: Repository) -> Request:
+    """The same wish for the repository as it is known."""
+    return Request(
+        canonical.name, submission.skill_name, submission.skill_path, submission.origin, submission.submitter, "worker"
+    )
 
 
 async def _guarded(submission: Submission, tools: Tools) -> Outcome:

@@ -51,7 +51,11 @@ def test_every_refusal_is_described_as_a_problem(method: str, path: str, operati
     assert "200" in operation["responses"]
     for status, answer in errors.items():
         kind, view = ("application/json", "ReadinessView") if (path, status) == ("/readyz", "503") else PROBLEM
+        view = {"410": "GoneProblemView"}.get(status, view)
         assert answer["content"] == {kind: {"schema": {"$ref": f"#/components/schemas/{view}"}}}
+    if "300" in operation["responses"]:
+        chosen = operation["responses"]["300"]["content"][PROBLEM[0]]["schema"]["$ref"]
+        assert chosen.endswith("/ChoicesView")
     assert operation["summary"]
     assert operation["description"]
 
@@ -63,16 +67,33 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     refused = await registry.submit("mallory/kit", "steal")
     await registry.work()
-    values = {"submission_id": refused["id"], "owner": "acme", "repo": "tools", "skill": "pdf"}
+    values = {
+        "submission_id": refused["id"],
+        "owner": "acme",
+        "repo": "tools",
+        "skill": "pdf",
+        "name": "pdf",
+        "version": "latest",
+        "path": "SKILL.md",
+        "file": "pdf.json",
+    }
     for method, path, operation in OPERATIONS:
         if method != "get" or path == "/metrics" or "/stream" in path:
             continue
-        needed = {"search": {"q": "pdf"}, "positions": {"ids": refused["id"]}, "check": {"name": "pdf"}}
+        needed = {
+            "search": {"q": "pdf"},
+            "positions": {"ids": refused["id"]},
+            "diff": {"from": "1.0.0"},
+            "compare": {"from": "1.0.0"},
+            "check": {"name": "pdf"},
+        }
         given = needed.get(path.rpartition("/")[2], {})
         key = {"X-Internal-Key": SECRET} if "security" in operation else {}
         answer = await registry.client.get(path.format_map(values), params=given, headers=key)
         assert answer.status_code == 200, answer.text
-        check(answer.json(), operation["responses"]["200"]["content"]["application/json"]["schema"], path)
+        described = operation["responses"]["200"]["content"]
+        if "application/json" in described:
+            check(answer.json(), described["application/json"]["schema"], path)
     missing = await registry.client.get("/api/v1/skills/no/such/skill")
     assert missing.headers["content-type"] == PROBLEM[0]
     check(missing.json(), DOCUMENT["components"]["schemas"][PROBLEM[1]], "problem")

@@ -5,25 +5,31 @@ from uuid import UUID
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.control.requeue import give_back
 from assay.model.blocklist import BlocklistEntry, Target
 from assay.model.change import ChangeKind
 from assay.model.errors import Conflict, Invalid, NotFound
-from assay.model.naming import slug_of
-from assay.model.skill import Skill
+from assay.model.naming import repository_key, slug_of
+from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.model.submission import TRANSITIONS, State
 from assay.store.audit import record_audit
-from assay.store.blocklist import add_entry, check_blocklist, lift_entry, record_entry
+from assay.store.blocklist import add_entry, check_blocklist, check_blocklists, lift_entry, record_entry
 from assay.store.listings import (
+    blocked_submissions,
     fall_back,
+    find_yank,
     lock_blocked,
     lock_targets,
     set_standing,
     set_status,
     submissions_of,
+    target_of,
     versions_with,
 )
+from assay.store.repositories import former_names
 from assay.store.selection import lock_by_ids
+from assay.store.skills import list_versions
 from assay.store.transitions import Move, Step, move_all
 
 CODE = "blocklisted"
@@ -61,7 +67,7 @@ async def block(db: AsyncConnection, entry: BlocklistEntry) -> list[str]:
                 await _take_down(db, listing, why)
         touched = [listing for listing, _ in listings]
     else:
-        touched = [each for each in await lock_targets(db, entry.target) if each.standing is not Standing.BLOCKED]
+        touched = await lock_targets(db, entry.target)
         for listing in touched:
             await _take_down(db, listing, why)
     await record_entry(db, entry, ChangeKind.BLOCK)
@@ -70,27 +76,70 @@ async def block(db: AsyncConnection, entry: BlocklistEntry) -> list[str]:
 
 
 async def unblock(db: AsyncConnection, entry_id: UUID, *, reason: str, by: str) -> list[str]:
-    """Lift an entry, and bring back what nothing else blocks. Returns the names of the listings that are back."""
+    """Lift an entry, and bring back what nothing else blocks: listings at once, and what was not published because of
+    it is looked at again. Returns the names of the listings that are back.
+    """
     entry = await lift_entry(db, entry_id, reason=reason, by=by)
     if entry is None:
         raise NotFound(f"There is no entry {entry_id} on the blocklist.", code="entry_not_found")
-    restored: list[Skill] = []
     if entry.target.content_digest is not None:
         for listing, version in await versions_with(db, entry.target.content_digest):
             if version.status is VersionStatus.WITHDRAWN and version.remark and version.remark.code == CODE:
-                await set_status(db, listing, version, VersionStatus.LIVE, None)
-                await fall_back(db, listing)
-    for listing in await lock_blocked(db, entry.target, CODE):
-        if await check_blocklist(db, _target_of(listing)) is None:
-            await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
-            restored.append(listing)
+                await _give_back_version(db, listing, version, by)
+    restored = [each for each in await lock_blocked(db, entry.target, CODE) if await _bring_back(db, each)]
+    reopened = await _look_again(db, entry.target, by=by, reason=reason)
     await record_entry(db, entry, ChangeKind.UNBLOCK)
-    await record_audit(db, by, "blocklist_lifted", str(entry.id), {"reason": reason, "skills": len(restored)})
+    detail = {"reason": reason, "skills": len(restored), "submissions": reopened}
+    await record_audit(db, by, "blocklist_lifted", str(entry.id), detail)
     return [listing.name for listing in restored]
 
 
+async def _give_back_version(db: AsyncConnection, listing: Skill, version: SkillVersion, by: str) -> None:
+    """As it was before: live, or yanked."""
+    yanked = await find_yank(db, listing, version, by)
+    await set_status(db, listing, version, VersionStatus.YANKED if yanked else VersionStatus.LIVE, yanked)
+    await fall_back(db, listing, back=None if yanked else version)
+
+
+async def _bring_back(db: AsyncConnection, listing: Skill) -> bool:
+    """Whether nothing else blocks it and a version of it may be used."""
+    if await check_blocklist(db, await target_of(db, listing)) is not None:
+        return False
+    if await fall_back(db, listing) is not None:
+        await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
+        return True
+    newest = (await list_versions(db, listing.id))[0]
+    await set_standing(db, listing, Standing.WITHDRAWN, newest.remark, kind=ChangeKind.TOMBSTONE)
+    return False
+
+
+async def _look_again(db: AsyncConnection, target: Target, *, by: str, reason: str) -> int:
+    """A new round for the submissions that nothing else keeps from being published. Returns how many there are."""
+    found = await lock_by_ids(db, await blocked_submissions(db, target, CODE))
+    former = await former_names(db, [each.repository.id for each in found.values()])
+    named = [
+        (
+            each,
+            Target(
+                each.content_digest,
+                repository_key(each.repository.name),
+                slug_of(each.skill_name),
+                former_names=former.get(each.repository.id, ()),
+            ),
+        )
+        for each in found.values()
+    ]
+    concerned = [(each, asked) for each, asked in named if target.is_about(asked)]
+    others = await check_blocklists(db, [asked for _, asked in concerned])
+    freed = [each for (each, _), other in zip(concerned, others, strict=True) if other is None]
+    await give_back(db, freed, by=by, reason=reason, trigger="unblocked")
+    return len(freed)
+
+
 async def _take_down(db: AsyncConnection, listing: Skill, why: Remark) -> None:
-    await set_standing(db, listing, Standing.BLOCKED, why, kind=ChangeKind.TOMBSTONE)
+    """What its owner took down, or whose source is gone, stays so; the list is asked before it may come back."""
+    if listing.standing in (Standing.LIVE, Standing.WITHDRAWN):
+        await set_standing(db, listing, Standing.BLOCKED, why, kind=ChangeKind.TOMBSTONE)
     found = await lock_by_ids(db, await submissions_of(db, listing.id))
     moves = [
         Move(
@@ -103,8 +152,3 @@ async def _take_down(db: AsyncConnection, listing: Skill, why: Remark) -> None:
         if State.BLOCKED in TRANSITIONS[each.state]
     ]
     await move_all(db, moves)
-
-
-def _target_of(listing: Skill) -> Target:
-    owner, repository, slug = listing.name.split("/")
-    return Target(listing.content_digest, f"{owner}/{repository}", slug)

@@ -48,7 +48,7 @@ async def requeue(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: 
     """A new cycle for each, in the place of a new submission; what is active or blocked is left as it is."""
     found = await lock_by_ids(db, ids)
     chosen = [each for each in found.values() if each.state in REQUEUEABLE]
-    reopened = await _give_back(db, chosen, by=by, reason=reason, priority=0)
+    reopened = await give_back(db, chosen, by=by, reason=reason)
     handled = Handled(
         changed=reopened,
         skipped=[each for each in found.values() if each.state not in REQUEUEABLE],
@@ -62,7 +62,7 @@ async def requeue_quietly(db: AsyncConnection, ids: Sequence[UUID], *, by: str, 
     """A new cycle for each, behind what is new: nobody asked for it, so nobody waits for it."""
     found = await lock_by_ids(db, ids)
     chosen = [each for each in found.values() if each.state in REQUEUEABLE]
-    return await _give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES) if chosen else []
+    return await give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES) if chosen else []
 
 
 async def reprocess(
@@ -73,17 +73,24 @@ async def reprocess(
     requeued = 0
     if not dry_run:
         chosen = await lock_selected(db, selection, limit)
-        requeued = len(await _give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES))
+        requeued = len(await give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES))
         detail = {"reason": reason, "states": sorted(selection.states), "requeued": requeued}
         await record_audit(db, by, "queue_reprocessed", "submissions", detail)
     return Reprocessed(matched, sum(matched.values()) < COUNT_AT_MOST, requeued)
 
 
-async def _give_back(
-    db: AsyncConnection, chosen: Sequence[Submission], *, by: str, reason: str, priority: int
+async def give_back(
+    db: AsyncConnection,
+    chosen: Sequence[Submission],
+    *,
+    by: str,
+    reason: str,
+    priority: int = 0,
+    trigger: str = "requeued",
 ) -> list[Submission]:
+    """Reopen what is locked and may be reopened, with its jobs."""
     reopenings = [
-        Reopening(each, each.upload_digest, by, "requeued", {"said": reason}, priority=priority) for each in chosen
+        Reopening(each, each.upload_digest, by, trigger, {"said": reason}, priority=priority) for each in chosen
     ]
     reopened = list((await reopen_all(db, reopenings)).values())
     await enqueue(db, [Job(each.id, each.cycle) for each in reopened], [priority] * len(reopened))

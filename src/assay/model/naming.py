@@ -15,6 +15,11 @@ def listing_name(repository: RepositoryName, skill_name: str) -> str:
     return f"{repository.owner}/{repository.name}/{slug_of(skill_name)}".lower()
 
 
+def slug_in(name: str) -> str:
+    """The last part of the name of a listing: the skill's own."""
+    return name.rpartition("/")[2]
+
+
 def repository_key(repository: RepositoryName) -> str:
     """`owner/repo` in lower case, by which repositories are blocked and found."""
     return f"{repository.owner}/{repository.name}".lower()

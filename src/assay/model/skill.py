@@ -75,6 +75,8 @@ class SkillVersion:
     score: int
     hallmark: Mapping[str, object]
     published_at: datetime
+    # Its place among the versions of its listing, from 1.
+    ordinal: int = 1
     status: VersionStatus = VersionStatus.LIVE
     # Why it was yanked or withdrawn, and why it is better not used any more.
     remark: Remark | None = None

@@ -1,11 +1,17 @@
 """Write down which repository this really is, as its host says."""
 
+from dataclasses import replace
+
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.fetch.source import Resolution
-from assay.model.naming import repository_key
+from assay.model.blocklist import Target
+from assay.model.change import ChangeKind
+from assay.model.naming import repository_key, slug_in
 from assay.model.repository import Repository
-from assay.store.listings import adopt_listings, is_name_taken, lock_misnamed, rename, update_stars
+from assay.model.standing import Remark, Standing
+from assay.store.blocklist import check_blocklists, hold_blocklist
+from assay.store.listings import adopt_listings, lock_misnamed, rename, set_standing, update_stars
 from assay.store.repositories import record_resolution
 
 
@@ -14,6 +20,7 @@ async def record_identity(db: AsyncConnection, known: Repository, resolution: Re
     facts = resolution.facts
     if (known.host_id, known.name, known.commit) == (facts.host_id, facts.name, resolution.commit):
         return known
+    await hold_blocklist(db)
     canonical = await record_resolution(
         db,
         known,
@@ -33,12 +40,18 @@ async def follow_repository(
 ) -> None:
     """Let the listings of a repository have its name and its stars. Old names lead to them.
 
-    A listing whose new name or folder is taken stays as it is: what is there already came first.
+    A listing whose new name or folder is taken stays as it is: what is there already came first. One whose new name is
+    on the blocklist is taken down: `hold_blocklist` is called by whoever calls this.
     """
     if canonical.id != known.id:
         await adopt_listings(db, known.id, canonical.id)
     await update_stars(db, canonical.id, stars)
-    for listing in await lock_misnamed(db, canonical.id, repository_key(canonical.name)):
-        name = f"{repository_key(canonical.name)}/{listing.name.rpartition('/')[2]}"
-        if not await is_name_taken(db, name):
-            await rename(db, listing, name)
+    key = repository_key(canonical.name)
+    misnamed = await lock_misnamed(db, canonical.id, key)
+    renamed = [listing for listing in misnamed if await rename(db, listing, f"{key}/{slug_in(listing.name)}")]
+    targets = [Target(listing.content_digest, key, slug_in(listing.name)) for listing in renamed]
+    for listing, entry in zip(renamed, await check_blocklists(db, targets), strict=True):
+        if entry is not None and listing.standing is Standing.LIVE:
+            why = Remark("blocklisted", f"{entry.threat}: {entry.reason}", entry.discovered_at, entry.added_by)
+            called = replace(listing, name=f"{key}/{slug_in(listing.name)}")
+            await set_standing(db, called, Standing.BLOCKED, why, kind=ChangeKind.TOMBSTONE)

@@ -13,10 +13,9 @@ from assay.model.source import Source
 from assay.model.standing import VersionStatus
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Verdict
-from assay.publish.block import block_submission, target_of
+from assay.publish.block import blocked, blocks_of
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
-from assay.store.blocklist import find_block, find_blocks
 from assay.store.publications import (
     Listing,
     NewVersion,
@@ -50,25 +49,29 @@ class Approved:
 
 
 async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
-    """Publish first versions, all of them in five statements.
+    """Publish first versions, all of them in six statements; what is blocked is moved to BLOCKED by one more.
 
-    None stands for what cannot be one, because its name or folder is listed already or it is blocked: see
-    `publish_again`.
+    None stands for what cannot be one, because its name or folder is listed already: see `publish_again`.
     """
-    targets = {submission.id: target_of(submission, approved.source.digest) for submission, approved in wanted}
-    blocks = await find_blocks(db, list(targets.values()))
-    free = [each for each in wanted if not any(block.target.covers(targets[each[0].id]) for block in blocks)]
-    if not free:
-        return [None] * len(wanted)
-    scans = await save_scans(db, 1, [approved.examined for _, approved in free])
-    news = [_first_version(submission, approved, scans[approved.source.digest]) for submission, approved in free]
-    listed = await list_first_versions(db, news)
-    moves = {
-        new.listing.id: _published(submission, approved, new.listing.id, new.version)
-        for (submission, approved), new in zip(free, news, strict=True)
+    entries = await blocks_of(db, [(submission, approved.source.digest) for submission, approved in wanted])
+    scans = await save_scans(db, 1, [approved.examined for _, approved in wanted])
+    news = [
+        (submission, approved, _first_version(submission, approved, scans[approved.source.digest]))
+        for (submission, approved), entry in zip(wanted, entries, strict=True)
+        if entry is None
+    ]
+    listed = await list_first_versions(db, [new for _, _, new in news])
+    moves = [
+        _published(submission, approved, new.listing.id, new.version)
+        for submission, approved, new in news
         if new.listing.id in listed
-    }
-    moved = await move_all(db, list(moves.values()))
+    ]
+    moves += [
+        blocked(submission, approved.source.digest, entry)
+        for (submission, approved), entry in zip(wanted, entries, strict=True)
+        if entry is not None
+    ]
+    moved = await move_all(db, moves)
     if len(moved) != len(moves):
         # Rolls the batch back; alone, only the one that lost its lease will fail.
         raise LostLease("A submission was taken over while it was being published.")
@@ -79,21 +82,23 @@ async def publish_again(db: AsyncConnection, submission: Submission, approved: A
     """Make this content the live version of a listing that exists, or refuse: the name or folder is another's, the
     listing is blocked, or this very version was taken back.
     """
-    blocked = await find_block(db, target_of(submission, approved.source.digest))
-    if blocked is not None:
-        return await block_submission(db, submission, blocked)
+    digest = approved.source.digest
+    # Before any lock: see `hold_blocklist`.
+    [entry] = await blocks_of(db, [(submission, digest)])
     scans = await save_scans(db, 1, [approved.examined])
+    if entry is not None:
+        return await move_one(db, blocked(submission, digest, entry))
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     if listed is None or listed.name != approved.name:
         reason = _name_taken(approved.name, listed.name if listed else None)
         return await refuse_submission(db, submission, reason, trigger="name taken")
     listing = replace(_listing(submission, approved), id=listed.id)
     versions = await list_versions(db, listing.id)
-    known = next((each for each in versions if each.content_digest == approved.source.digest), None)
+    known = next((each for each in versions if each.content_digest == digest), None)
     if known is not None and known.status is not VersionStatus.LIVE:
         return await refuse_submission(db, submission, _taken_back(known), trigger=f"version {known.status}")
     version = known or _make_version(approved, [each.version for each in versions])
-    new = NewVersion(listing, version, len(versions) + 1, scans[approved.source.digest], submission.id)
+    new = NewVersion(listing, version, version.ordinal, scans[digest], submission.id)
     # A version exists exactly if the content changed; known content becomes live again as it was.
     await (make_live(db, new) if known else list_next_version(db, new))
     return await move_one(db, _published(submission, approved, listing.id, version))
@@ -135,6 +140,7 @@ def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:
         score=approved.certificate.score,
         hallmark=approved.certificate.hallmark,
         published_at=approved.certificate.certified_at,
+        ordinal=len(taken) + 1,
     )
 
 

@@ -16,15 +16,17 @@ from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.model.submission import Reason
 from assay.store.audit import record_audit
+from assay.store.blocklist import check_blocklist, hold_blocklist
 from assay.store.listings import (
     fall_back,
-    find_version,
+    get_version,
     lock_skill,
     remove_tag,
     set_deprecation,
     set_standing,
     set_status,
     set_tag,
+    target_of,
 )
 from assay.store.skills import find_name
 
@@ -50,26 +52,33 @@ async def withdraw(db: AsyncConnection, name: str, version: str, why: Remark) ->
     return await _take_back(db, name, version, VersionStatus.WITHDRAWN, why)
 
 
-async def unyank(db: AsyncConnection, name: str, version: str, *, by: str) -> Skill:
+async def unyank(db: AsyncConnection, name: str, version: str, *, by: str, reason: str | None = None) -> Skill:
     """A yanked version may be used again; if the listing was without one, it is back."""
+    await hold_blocklist(db)
     listing = await lock_skill(db, name)
-    known = await find_version(db, listing, version)
+    known = await get_version(db, listing, version)
     if known.status is not VersionStatus.YANKED:
         raise Conflict(f"{listing.name} {version} is {known.status}, not yanked.", code="version_not_yanked")
     await set_status(db, listing, known, VersionStatus.LIVE, None)
-    await fall_back(db, listing)
+    await fall_back(db, listing, back=known)
     if listing.standing is Standing.WITHDRAWN:
+        await _must_not_be_blocked(db, listing)
         await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
-    await record_audit(db, by, "version_unyanked", listing.name, {"version": version})
+    await record_audit(db, by, "version_unyanked", listing.name, {"version": version, "reason": reason})
     return await lock_skill(db, name)
 
 
-async def deprecate(db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str) -> Skill:
+async def deprecate(
+    db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str, reason: str | None = None
+) -> Skill:
     """Say that a version is better not used any more; without a reason, take that back."""
     listing = await lock_skill(db, name)
-    await set_deprecation(db, listing, await find_version(db, listing, version), why)
+    known = await get_version(db, listing, version)
+    if why is None and known.deprecation is None:
+        raise Conflict(f"{listing.name} {version} is not deprecated.", code="version_not_deprecated")
+    await set_deprecation(db, listing, known, why)
     action = "version_deprecated" if why else "version_undeprecated"
-    await record_audit(db, by, action, listing.name, {"version": version})
+    await record_audit(db, by, action, listing.name, {"version": version, "reason": why.message if why else reason})
     return listing
 
 
@@ -81,7 +90,7 @@ async def tag_version(db: AsyncConnection, name: str, tag: str, version: str | N
     if version is None:
         await remove_tag(db, listing, tag)
     else:
-        known = await find_version(db, listing, version)
+        known = await get_version(db, listing, version)
         _must_be_usable(listing, known)
         await set_tag(db, listing, tag, known)
     await record_audit(db, by, "skill_tagged", listing.name, {"tag": tag, "version": version})
@@ -105,19 +114,23 @@ async def take_down_listing(db: AsyncConnection, skill_id: UUID, reason: Reason,
         await tombstone(db, name, Remark(reason.code, reason.message, at, "worker"))
 
 
-async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str) -> Skill:
-    """Bring back a listing that was taken down in this way, and in no other."""
+async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str, reason: str | None = None) -> Skill:
+    """Bring back a listing that was taken down in this way, and in no other, if a version of it may be used."""
+    await hold_blocklist(db)
     listing = await lock_skill(db, name)
     if listing.standing is not of:
         raise Conflict(f"{listing.name} is {listing.standing}, not {of}.", code="not_restorable")
+    await _must_not_be_blocked(db, listing)
+    if await fall_back(db, listing) is None:
+        raise Conflict(f"No version of {listing.name} may be used; unyank one first.", code="no_usable_version")
     await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
-    await record_audit(db, by, "skill_restored", listing.name, {"from": of.value})
+    await record_audit(db, by, "skill_restored", listing.name, {"from": of.value, "reason": reason})
     return await lock_skill(db, name)
 
 
 async def _take_back(db: AsyncConnection, name: str, version: str, status: VersionStatus, why: Remark) -> Skill:
     listing = await lock_skill(db, name)
-    known = await find_version(db, listing, version)
+    known = await get_version(db, listing, version)
     if known.status is status or known.status is VersionStatus.WITHDRAWN:
         raise Conflict(f"{listing.name} {version} is {known.status} already.", code="version_taken_back")
     await set_status(db, listing, known, status, why)
@@ -134,6 +147,12 @@ async def _take_down(db: AsyncConnection, name: str, standing: Standing, why: Re
     await set_standing(db, listing, standing, why, kind=kind)
     await record_audit(db, why.by, f"skill_{standing}", listing.name, {"reason": why.message})
     return await lock_skill(db, name)
+
+
+async def _must_not_be_blocked(db: AsyncConnection, listing: Skill) -> None:
+    entry = await check_blocklist(db, await target_of(db, listing))
+    if entry is not None:
+        raise Conflict(f"{listing.name} is on the blocklist ({entry.threat}): {entry.reason}", code="blocklisted")
 
 
 def _must_be_usable(listing: Skill, version: SkillVersion) -> None:

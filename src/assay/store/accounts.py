@@ -22,6 +22,12 @@ COLUMNS = (
 IS_LOCAL = account.c.github_id.is_(None)
 
 
+async def find_account(db: AsyncConnection, account_id: UUID) -> Account | None:
+    """The account of this id."""
+    row = (await db.execute(select(*COLUMNS).where(account.c.id == account_id))).one_or_none()
+    return account_of(row) if row else None
+
+
 async def find_local(db: AsyncConnection, login: str) -> tuple[Account, str] | None:
     """Our own account of this login, in any case, and the hash of its password."""
     statement = select(*COLUMNS, account.c.password_hash).where(IS_LOCAL, func.lower(account.c.login) == login.lower())

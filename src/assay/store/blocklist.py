@@ -31,23 +31,36 @@ HOLDS = blocklist_entry.c.lifted_at.is_(None)
 LOCK = 20_261_116
 
 
+async def hold_blocklist(db: AsyncConnection) -> None:
+    """Nothing is added to the list until the end of the transaction. To be called before any row is locked: whoever
+    blocks holds the list first and the listings after.
+    """
+    await db.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": LOCK})
+
+
 async def find_block(db: AsyncConnection, target: Target) -> BlocklistEntry | None:
     """The entry that this content, skill or repository is on, until the end of the transaction."""
-    return next(iter(await find_blocks(db, [target])), None)
+    return (await find_blocks(db, [target]))[0]
 
 
-async def find_blocks(db: AsyncConnection, targets: Sequence[Target]) -> list[BlocklistEntry]:
-    """All entries that one of these is on; nothing is added to the list until the end of the transaction."""
-    await db.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": LOCK})
+async def find_blocks(db: AsyncConnection, targets: Sequence[Target]) -> list[BlocklistEntry | None]:
+    """The entry that each of these is on, if any, until the end of the transaction."""
+    await hold_blocklist(db)
+    return await check_blocklists(db, targets)
+
+
+async def check_blocklists(db: AsyncConnection, targets: Sequence[Target]) -> list[BlocklistEntry | None]:
+    """The same for whoever only wants to know, without keeping anybody waiting."""
+    if not targets:
+        return []
     rows = await db.execute(select(*COLUMNS).where(HOLDS, or_(*map(_meets, targets))).order_by(blocklist_entry.c.id))
-    return [entry_of(row) for row in rows]
+    entries = [entry_of(row) for row in rows]
+    return [next((entry for entry in entries if entry.target.is_about(target)), None) for target in targets]
 
 
 async def check_blocklist(db: AsyncConnection, target: Target) -> BlocklistEntry | None:
-    """The same for whoever only wants to know, without keeping anybody waiting."""
-    rows = await db.execute(select(*COLUMNS).where(HOLDS, _meets(target)).order_by(blocklist_entry.c.id).limit(1))
-    row = rows.one_or_none()
-    return entry_of(row) if row else None
+    """The same for one."""
+    return (await check_blocklists(db, [target]))[0]
 
 
 async def list_blocklist(db: AsyncConnection, *, after: UUID | None = None, limit: int) -> list[BlocklistEntry]:
@@ -60,7 +73,7 @@ async def list_blocklist(db: AsyncConnection, *, after: UUID | None = None, limi
 
 async def add_entry(db: AsyncConnection, entry: BlocklistEntry) -> None:
     """Put it on the list; whoever is publishing right now is waited for."""
-    await db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    await _lock(db)
     target = entry.target
     await db.execute(
         insert(blocklist_entry).values(
@@ -81,6 +94,7 @@ async def add_entry(db: AsyncConnection, entry: BlocklistEntry) -> None:
 
 async def lift_entry(db: AsyncConnection, entry_id: UUID, *, reason: str, by: str) -> BlocklistEntry | None:
     """Take it off the list; None if it is not on it."""
+    await _lock(db)
     statement = (
         update(blocklist_entry)
         .where(blocklist_entry.c.id == entry_id, HOLDS)
@@ -121,6 +135,10 @@ def entry_of(row: Any) -> BlocklistEntry:
     )
 
 
+async def _lock(db: AsyncConnection) -> None:
+    await db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+
+
 def _meets(target: Target) -> ColumnElement[bool]:
     """Whether an entry is about this: the same bytes, its repository or the skill in it, or its name anywhere."""
     entry = blocklist_entry.c
@@ -130,7 +148,7 @@ def _meets(target: Target) -> ColumnElement[bool]:
     if target.repository is not None:
         ways.append(
             and_(
-                entry.repository == target.repository,
+                entry.repository.in_((target.repository, *target.former_names)),
                 or_(entry.skill_name.is_(None), entry.skill_name == target.skill_name),
             )
         )

@@ -8,25 +8,42 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, text, update
+from sqlalchemy import ColumnElement, CompoundSelect, delete, func, insert, or_, select, text, union, update
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.blocklist import Target
 from assay.model.change import ChangeKind
 from assay.model.errors import NotFound
+from assay.model.naming import repository_key
 from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.store.publications import DESCRIBED
-from assay.store.skills import get_skill, list_versions, read_skills, skill_of
-from assay.store.tables import change, dist_tag, repository, skill, skill_alias, skill_version, submission
+from assay.store.repositories import former_names
+from assay.store.skills import find_version, get_skill, list_versions, read_skills, skill_of
+from assay.store.tables import (
+    change,
+    dist_tag,
+    repository,
+    repository_alias,
+    skill,
+    skill_alias,
+    skill_version,
+    submission,
+)
 
-# The newest version that may be used becomes the live one, and the listing says what it said then.
+# The live version stays if it may; else the newest that may be used takes its place, and the listing says what it said
+# then. A version that is back is the newest if it was.
 FALL_BACK = text(
     f"""
     WITH best AS (
         SELECT id, described FROM skill_version
-        WHERE skill_id = :skill_id AND status = 'live' ORDER BY ordinal DESC LIMIT 1
+        WHERE skill_id = :skill_id AND status = 'live'
+        ORDER BY id = coalesce(
+            CAST(:back AS uuid), (SELECT current_version_id FROM skill WHERE id = :skill_id)
+        ) DESC, ordinal DESC
+        LIMIT 1
     ), said AS (
         SELECT best.id AS version_id, described.*
         FROM best, skill CROSS JOIN LATERAL jsonb_populate_record(NULL::skill, to_jsonb(skill) || best.described)
@@ -55,9 +72,9 @@ async def lock_skill(db: AsyncConnection, name: str) -> Skill:
     return await get_skill(db, name)
 
 
-async def find_version(db: AsyncConnection, listing: Skill, version: str) -> SkillVersion:
+async def get_version(db: AsyncConnection, listing: Skill, version: str) -> SkillVersion:
     """One version of a listing, or NotFound."""
-    found = next((each for each in await list_versions(db, listing.id) if each.version == version), None)
+    found = await find_version(db, listing.id, version)
     if found is None:
         raise NotFound(f"{listing.name} has no version {version}.", code="version_not_found")
     return found
@@ -85,9 +102,14 @@ async def set_deprecation(db: AsyncConnection, listing: Skill, version: SkillVer
     await record_change(db, kind, listing, remark, version=version.version, digest=version.content_digest)
 
 
-async def fall_back(db: AsyncConnection, listing: Skill) -> UUID | None:
-    """Make the newest usable version the live one; None if there is none."""
-    row = (await db.execute(FALL_BACK, {"skill_id": listing.id})).one_or_none()
+async def fall_back(db: AsyncConnection, listing: Skill, *, back: SkillVersion | None = None) -> UUID | None:
+    """Keep the live version if it is usable, or make the newest usable one the live one; None if there is none.
+
+    A version that is usable again takes the place of the live one if it is newer.
+    """
+    is_newer = back is not None and back.ordinal > await _live_ordinal(db, listing.id)
+    given = {"skill_id": listing.id, "back": back.id if back and is_newer else None}
+    row = (await db.execute(FALL_BACK, given)).one_or_none()
     return row.current_version_id if row else None
 
 
@@ -124,19 +146,19 @@ async def list_tags(db: AsyncConnection, skill_id: UUID) -> dict[str, str]:
     return {row.tag: row.version for row in rows}
 
 
-async def rename(db: AsyncConnection, listing: Skill, name: str) -> None:
-    """Give a listing a new name; the old one leads to it."""
-    await db.execute(update(skill).where(skill.c.id == listing.id).values(name=name, updated_at=func.now()))
+async def rename(db: AsyncConnection, listing: Skill, name: str) -> bool:
+    """Give a listing a new name, to which the old one leads; whether it could be had, or is another's."""
+    try:
+        async with db.begin_nested():
+            await db.execute(update(skill).where(skill.c.id == listing.id).values(name=name, updated_at=func.now()))
+    except IntegrityError:
+        return False
     # The new name is its own now, and no longer another way to it.
     await db.execute(delete(skill_alias).where(skill_alias.c.alias == name, skill_alias.c.skill_id == listing.id))
     await add_alias(db, listing.name, listing.id)
     data = {"name": name, "from": listing.name}
     await db.execute(insert(change).values(kind=ChangeKind.RENAME.value, skill_id=listing.id, data=data))
-
-
-async def is_name_taken(db: AsyncConnection, name: str) -> bool:
-    """Whether a listing has this name."""
-    return (await db.execute(select(skill.c.id).where(skill.c.name == name))).one_or_none() is not None
+    return True
 
 
 async def lock_misnamed(db: AsyncConnection, repository_id: int, key: str) -> list[Skill]:
@@ -181,6 +203,16 @@ async def record_change(
     await db.execute(insert(change).values(kind=kind.value, skill_id=listing.id, data=data))
 
 
+async def _live_ordinal(db: AsyncConnection, skill_id: UUID) -> int:
+    """The place of the live version among all of a listing; 0 if what stands there is not usable."""
+    statement = select(skill_version.c.ordinal).join_from(
+        skill, skill_version, skill.c.current_version_id == skill_version.c.id
+    )
+    is_usable = skill_version.c.status == VersionStatus.LIVE.value
+    found = await db.execute(statement.where(skill.c.id == skill_id, is_usable))
+    return int(found.scalar_one_or_none() or 0)
+
+
 def _columns(prefix: str, remark: Remark | None) -> dict[str, str | datetime | None]:
     if remark is None:
         return dict.fromkeys(f"{prefix}_{part}" for part in ("code", "message", "at", "by"))
@@ -204,11 +236,32 @@ async def versions_with(db: AsyncConnection, digest: str) -> list[tuple[Skill, S
     ]
 
 
+async def target_of(db: AsyncConnection, listing: Skill) -> Target:
+    """What an entry of the blocklist could be about, of a listing and its live version."""
+    number = (await db.execute(select(skill.c.repository_id).where(skill.c.id == listing.id))).scalar_one()
+    called, slug = listing.name.rsplit("/", 1)
+    former = {*(await former_names(db, [number])).get(number, ()), called}
+    return Target(listing.content_digest, repository_key(listing.repository), slug, former_names=tuple(sorted(former)))
+
+
+async def find_yank(db: AsyncConnection, listing: Skill, version: SkillVersion, by: str) -> Remark | None:
+    """Why a version was yanked before it was withdrawn, if it was, as the feed tells."""
+    statement = select(change.c.kind, change.c.data, change.c.created_at).where(
+        change.c.skill_id == listing.id,
+        change.c.kind.in_((ChangeKind.YANK.value, ChangeKind.UNYANK.value)),
+        change.c.data["version"].astext == version.version,
+    )
+    row = (await db.execute(statement.order_by(change.c.id.desc()).limit(1))).one_or_none()
+    if row is None or row.kind != ChangeKind.YANK.value:
+        return None
+    return Remark(row.data["reason"]["code"], row.data["reason"]["message"], row.created_at, by)
+
+
 async def lock_targets(db: AsyncConnection, target: Target) -> list[Skill]:
     """The listings that an entry of the blocklist is about by their names, locked."""
     conditions = []
     if target.repository is not None:
-        conditions.append(skill.c.name.startswith(f"{target.repository}/", autoescape=True))
+        conditions.append(_is_of(target.repository))
     if target.skill_name is not None:
         conditions.append(func.split_part(skill.c.name, "/", 3) == target.skill_name)
     return await _locked(db, *conditions)
@@ -223,9 +276,41 @@ async def lock_blocked(db: AsyncConnection, target: Target, code: str) -> list[S
     return [each for each in await lock_targets(db, target) if each.standing is Standing.BLOCKED]
 
 
+def _is_of(key: str) -> ColumnElement[bool]:
+    """Whether a listing is called after this repository, or is of it under whatever name it has now."""
+    is_called = skill.c.name.startswith(f"{key}/", autoescape=True)
+    return or_(is_called, skill.c.repository_id.in_(_repositories_called(key)))
+
+
+def _repositories_called(key: str) -> CompoundSelect[int]:
+    host_name = repository.c.owner + "/" + repository.c.name
+    alias_name = repository_alias.c.owner + "/" + repository_alias.c.name
+    return union(
+        select(repository.c.id).where(func.lower(host_name) == key),
+        select(repository_alias.c.repository_id).where(alias_name == key),
+    )
+
+
 async def submissions_of(db: AsyncConnection, skill_id: UUID) -> list[UUID]:
-    """The ids of the submissions that led to a listing."""
-    return list((await db.execute(select(submission.c.id).where(submission.c.skill_id == skill_id))).scalars())
+    """The ids of the submissions that led to a listing, the last one first."""
+    statement = select(submission.c.id).where(submission.c.skill_id == skill_id)
+    return list((await db.execute(statement.order_by(submission.c.received_at.desc(), submission.c.id))).scalars())
+
+
+async def is_submitter(db: AsyncConnection, skill_id: UUID, submitter: str) -> bool:
+    """Whether this account has submitted what became this listing."""
+    mine = select(submission.c.id).where(submission.c.skill_id == skill_id, submission.c.submitter == submitter)
+    return (await db.execute(mine.limit(1))).one_or_none() is not None
+
+
+async def blocked_submissions(db: AsyncConnection, target: Target, code: str) -> list[UUID]:
+    """The ids of submissions that an entry may have blocked: those of its bytes or its repository, or all that are."""
+    statement = select(submission.c.id).where(submission.c.reason_code == code, submission.c.state == "BLOCKED")
+    if target.content_digest is not None:
+        statement = statement.where(submission.c.content_digest == target.content_digest)
+    if target.repository is not None:
+        statement = statement.where(submission.c.repository_id.in_(_repositories_called(target.repository)))
+    return list((await db.execute(statement)).scalars())
 
 
 async def _locked(db: AsyncConnection, *conditions: ColumnElement[bool]) -> list[Skill]:

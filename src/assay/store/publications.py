@@ -82,7 +82,22 @@ GIVEN = f"""
         )
     ), listed AS (
     """
-VERSIONED = """
+# What is brought back says so: by the version alone one could not tell it from a listing that stays down.
+RECORDED = f"""
+    ), recorded AS (
+        INSERT INTO change (kind, skill_id, submission_id, data)
+        SELECT kind, id, submission_id, data FROM (
+            SELECT 1 AS place, CAST(:kind AS text) AS kind, id, submission_id, data FROM given
+            UNION ALL
+            SELECT 2, '{ChangeKind.RESTORE}', given.id, submission_id, data || '{{"standing": "live"}}'
+            FROM given JOIN skill ON skill.id = given.id AND skill.standing IN ({REVIVED})
+        ) AS told
+        WHERE id IN (SELECT id FROM listed) ORDER BY id, place
+    )
+    SELECT id FROM listed
+    """
+VERSIONED = (
+    """
     ), versioned AS (
         INSERT INTO skill_version
             (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, published_at,
@@ -90,12 +105,9 @@ VERSIONED = """
         SELECT current_version_id, id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark,
             published_at, described
         FROM given WHERE id IN (SELECT id FROM listed)
-    ), recorded AS (
-        INSERT INTO change (kind, skill_id, submission_id, data)
-        SELECT CAST(:kind AS text), id, submission_id, data FROM given WHERE id IN (SELECT id FROM listed)
-    )
-    SELECT id FROM listed
     """
+    + RECORDED
+)
 LIST = text(
     GIVEN
     + f"""
@@ -131,17 +143,7 @@ DESCRIBE = f"""
     """
 RENEW = text(GIVEN + DESCRIBE + VERSIONED)
 # The same without a version: it exists already.
-REDESCRIBE = text(
-    GIVEN
-    + DESCRIBE
-    + """
-    ), recorded AS (
-        INSERT INTO change (kind, skill_id, submission_id, data)
-        SELECT CAST(:kind AS text), id, submission_id, data FROM given WHERE id IN (SELECT id FROM listed)
-    )
-    SELECT id FROM listed
-    """
-)
+REDESCRIBE = text(GIVEN + DESCRIBE + RECORDED)
 
 
 async def list_first_versions(db: AsyncConnection, news: Sequence[NewVersion]) -> set[UUID]:

@@ -92,6 +92,17 @@ async def find_or_add_repositories(
     return found
 
 
+async def former_names(db: AsyncConnection, repository_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """`owner/name` in lower case of all other names that lead to these repositories."""
+    statement = select(repository_alias.c.repository_id, repository_alias.c.owner, repository_alias.c.name)
+    names: dict[int, tuple[str, ...]] = {}
+    for number, owner, name in await db.execute(
+        statement.where(repository_alias.c.repository_id.in_(sorted(set(repository_ids))))
+    ):
+        names[number] = (*names.get(number, ()), f"{owner}/{name}")
+    return names
+
+
 async def _find_all(
     db: AsyncConnection, keys: Sequence[tuple[str, str, str]]
 ) -> dict[tuple[str, str, str], Repository]:

@@ -59,6 +59,7 @@ VERSION_COLUMNS = (
     skill_version.c.score,
     skill_version.c.hallmark,
     skill_version.c.published_at,
+    skill_version.c.ordinal,
     skill_version.c.status,
     skill_version.c.status_code,
     skill_version.c.status_message,
@@ -78,6 +79,28 @@ async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersio
         select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id).order_by(skill_version.c.ordinal.desc())
     )
     return [version_of(row) for row in await db.execute(statement)]
+
+
+async def page_versions(db: AsyncConnection, skill_id: UUID, *, before: int | None, limit: int) -> list[SkillVersion]:
+    """A page of the versions of a listing, newest first, from before this place."""
+    statement = select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id)
+    if before is not None:
+        statement = statement.where(skill_version.c.ordinal < before)
+    ordered = statement.order_by(skill_version.c.ordinal.desc()).limit(limit)
+    return [version_of(row) for row in await db.execute(ordered)]
+
+
+async def find_version(db: AsyncConnection, skill_id: UUID, version: str) -> SkillVersion | None:
+    """One version of a listing."""
+    statement = select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id)
+    row = (await db.execute(statement.where(skill_version.c.version == version))).one_or_none()
+    return version_of(row) if row else None
+
+
+async def find_skills(db: AsyncConnection, names: Sequence[str]) -> dict[str, Skill]:
+    """The live listings that have exactly these names."""
+    rows = await db.execute(read_skills().where(skill.c.name.in_(set(names)), IS_LIVE))
+    return {row.name: skill_of(row) for row in rows}
 
 
 async def get_skill(db: AsyncConnection, name: str) -> Skill:
@@ -183,6 +206,7 @@ def version_of(row: Any) -> SkillVersion:
         score=row.score,
         hallmark=row.hallmark,
         published_at=row.published_at,
+        ordinal=row.ordinal,
         status=VersionStatus(row.status),
         remark=remark_of(row.status_code, row.status_message, row.status_at, row.status_by),
         deprecation=remark_of(row.deprecation_code, row.deprecation_message, row.deprecation_at, row.deprecation_by),

@@ -26,16 +26,19 @@ from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import blocklist as admin_blocklist
 from assay.web.admin import queue as admin_queue
 from assay.web.api import audit, blocklist, changes, skills, submissions
+from assay.web.api.badges import badge
 from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
 from assay.web.api.skill_lists import list_categories
+from assay.web.api.stats import catalogue_stats
 from assay.web.auth import github, password, session
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
+from assay.web.flat_names import read_flat_names
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
-from assay.web.pages import admin, catalogue, home, queue, rss, sign_in, skill_list
+from assay.web.pages import admin, home, queue, rss, sign_in, skill, skill_list, versions
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
 from assay.web.signed import answer_signed
@@ -89,7 +92,13 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             home.home,
             rss.feed,
             skill_list.skills,
-            catalogue.skill,
+            skill.skill,
+            skill.skill_by_name,
+            versions.version,
+            versions.compare,
+            versions.file,
+            badge,
+            catalogue_stats,
             queue.queue,
             queue.submission,
             admin.admin,
@@ -133,7 +142,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
         logging_config=None,
     )
     check_routes(app)
-    app.asgi_handler = answer_head(traffic.counting(answer_signed(app.asgi_handler)))
+    app.asgi_handler = answer_head(read_flat_names(traffic.counting(answer_signed(app.asgi_handler))))
     return app
 
 

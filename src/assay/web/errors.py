@@ -1,7 +1,9 @@
 """The one table from an error's kind to a status and a body."""
 
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -51,7 +53,7 @@ def on_assay_error(request: Request[Any, Any, Any], error: AssayError) -> Respon
         return ask_to_sign_in(request, lapsed=error.code == LAPSED)
     if isinstance(error, Unavailable):
         log.warning("Answered 503", path=request.url.path, problem=error.message)
-    return _answer(request, status_of(error), error.code, error.message, headers_of(error))
+    return _answer(request, status_of(error), error.code, error.message, headers_of(error), _more(error))
 
 
 def status_of(error: AssayError) -> int:
@@ -66,6 +68,17 @@ def headers_of(error: AssayError) -> dict[str, str]:
             return {"WWW-Authenticate": 'Session realm="assay"'}
         case Throttled() | Unavailable():
             return {"Retry-After": str(max(1, math.ceil(error.retry_after_seconds)))}
+        case _:
+            return {}
+
+
+def _more(error: AssayError) -> dict[str, object]:
+    """What a program should know besides the code."""
+    match error:
+        case Ambiguous():
+            return {"choices": list(error.choices)}
+        case Gone():
+            return {"reason": error.details.get("reason"), "since": error.details.get("since")}
         case _:
             return {}
 
@@ -100,11 +113,16 @@ def _told(request: Request[Any, Any, Any], error: HTTPException) -> str:
 
 
 def _answer(
-    request: Request[Any, Any, Any], status: int, code: str, detail: str, headers: dict[str, str]
+    request: Request[Any, Any, Any],
+    status: int,
+    code: str,
+    detail: str,
+    headers: dict[str, str],
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> Response[Any]:
     title = HTTPStatus(status).phrase
     if wants_page(request):
-        context = {"status": status, "title": title, "detail": detail}
+        context = {"status": status, "title": title, "detail": detail, "choices": more.get("choices", ())}
         return Template("error.html", context=context, status_code=status, headers=headers)
-    body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
+    body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail, **more}
     return Response(body, status_code=status, headers=headers, media_type=PROBLEM)

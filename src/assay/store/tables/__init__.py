@@ -18,6 +18,7 @@ from assay.store.tables.operation import (
 from assay.store.tables.repository import repository, repository_alias, upstream_check
 from assay.store.tables.skill import (
     dist_tag,
+    install_day,
     install_event,
     signing_key,
     skill,
@@ -45,6 +46,7 @@ __all__ = [
     "dist_tag",
     "finding",
     "given_answer",
+    "install_day",
     "install_event",
     "metadata",
     "process",

@@ -65,7 +65,7 @@ repository_alias = Table(
     Column("host", Text, primary_key=True),
     Column("owner", Text, primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("repository_id", BigInteger, ForeignKey("repository.id"), nullable=False),
+    Column("repository_id", BigInteger, ForeignKey("repository.id"), nullable=False, index=True),
     now("created_at"),
     CheckConstraint("owner = lower(owner) AND name = lower(name)", name="lower_case"),
 )

@@ -207,6 +207,17 @@ install_event = Table(
 )
 Index("install_event_day_idx", install_event.c.day)
 
+# How many clients installed a skill on a day: what every number of installs is the sum of. Kept for ever.
+install_day = Table(
+    "install_day",
+    metadata,
+    Column("skill_id", Uuid, ForeignKey("skill.id"), primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("number", Integer, nullable=False),
+    CheckConstraint("number > 0", name="number"),
+)
+Index("install_day_day_idx", install_day.c.day)
+
 # The content of a version is what it is for ever; what may change is what is said of it.
 run_after(
     """

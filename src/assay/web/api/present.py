@@ -6,9 +6,8 @@ from typing import Any
 from assay.model.capability import Capabilities
 from assay.model.repository import Host, RepositoryName
 from assay.model.scan import Scan
-from assay.model.skill import Skill, SkillVersion
+from assay.model.skill import Skill
 from assay.model.submission import Category, Reason, Submission, category_of
-from assay.serve.catalogue import SkillDetail
 from assay.serve.position import Place, Places
 from assay.serve.queue import QueuePage
 from assay.serve.stats import Stats
@@ -16,20 +15,17 @@ from assay.serve.submission import SubmissionDetail
 from assay.web.api.views import (
     CapabilitiesView,
     EventView,
-    FileView,
     FindingView,
     PositionsView,
     PositionView,
     ReasonView,
     ScanView,
-    SkillDetailView,
     SkillView,
     StatsView,
     SubmissionDetailView,
     SubmissionPageView,
     SubmissionView,
     TimingsView,
-    VersionView,
 )
 
 
@@ -99,12 +95,13 @@ def present_scan(scan: Scan) -> ScanView:
         path=scan.path,
         duration_ms=scan.report.duration_ms,
         created_at=scan.created_at,
-        capabilities=_present_capabilities(scan.report.capabilities),
+        capabilities=present_capabilities(scan.report.capabilities),
         findings=[FindingView(**asdict(finding)) for finding in scan.report.findings],
     )
 
 
-def _present_capabilities(capabilities: Capabilities) -> CapabilitiesView:
+def present_capabilities(capabilities: Capabilities) -> CapabilitiesView:
+    """What a skill reaches for."""
     return CapabilitiesView(
         hosts=list(capabilities.hosts),
         programs=list(capabilities.programs),
@@ -159,28 +156,6 @@ def present_skill(skill: Skill, web_url: str) -> SkillView:
         github_stars=skill.stars,
         created_at=skill.created_at,
         updated_at=skill.updated_at,
-    )
-
-
-def present_skill_detail(detail: SkillDetail, web_url: str) -> SkillDetailView:
-    """A listing with its versions, files and scans."""
-    return SkillDetailView(
-        skill=present_skill(detail.skill, web_url),
-        versions=[_present_version(version) for version in detail.versions],
-        files=[FileView(path=file.path, size=file.size, sha256=file.sha256) for file in detail.files],
-        scans=[present_scan(scan) for scan in detail.scans],
-    )
-
-
-def _present_version(version: SkillVersion) -> VersionView:
-    return VersionView(
-        version=version.version,
-        content_digest=version.content_digest,
-        commit=version.commit,
-        cert_tier=version.tier,
-        cert_score=version.score,
-        published_at=version.published_at,
-        hallmark=dict(version.hallmark),
     )
 
 

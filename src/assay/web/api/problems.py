@@ -4,15 +4,18 @@ from collections.abc import Mapping
 
 from litestar.openapi.datastructures import ResponseSpec
 
+from assay.web.api.version_views import ChoicesView, GoneProblemView
 from assay.web.api.views import ProblemView
 from assay.web.errors import PROBLEM
 
 MEANING = {
+    300: "Several skills have this name; `choices` are their full names.",
     400: "The request is wrong; `detail` names the parameter or field.",
     401: "Sign in, or send the internal key.",
     403: "You may not do this.",
     404: "There is no such thing.",
     409: "It conflicts with what is there; `detail` says with what.",
+    410: "It was here and is not any more; `reason` says why.",
     413: "The body is too large.",
     415: "The body is not of the type that this route reads.",
     422: "The repository has no skill that could be submitted.",
@@ -21,9 +24,13 @@ MEANING = {
 }
 
 
+# Those that say more than others.
+BODIES: Mapping[int, type[ProblemView]] = {300: ChoicesView, 410: GoneProblemView}
+
+
 def problems(*statuses: int) -> Mapping[int, ResponseSpec]:
     """Problem bodies (RFC 9457) for these statuses."""
-    return {status: answer(ProblemView, MEANING[status], PROBLEM) for status in statuses}
+    return {status: answer(BODIES.get(status, ProblemView), MEANING[status], PROBLEM) for status in statuses}
 
 
 def answer(view: type, description: str, media_type: str = "application/json") -> ResponseSpec:

@@ -1,23 +1,36 @@
-"""The catalogue: one skill; lists and searches are beside it."""
+"""The catalogue: lists, searches, and the routes of one skill."""
 
-from litestar import Router, get
-from litestar.params import FromPath
+from litestar import Router
 
-from assay.serve.catalogue import read_skill
 from assay.web.access import PUBLIC
-from assay.web.api.present import present_skill_detail
-from assay.web.api.problems import problems
+from assay.web.api.files import download, get_file, list_version_files
+from assay.web.api.installs import check_for_updates, report_install, report_installs
+from assay.web.api.listing import get_skill, get_skill_by_name
+from assay.web.api.owners import router as owners
+from assay.web.api.security import get_security
 from assay.web.api.skill_lists import list_skills, search_skills
-from assay.web.api.views import SkillDetailView
-from assay.web.given import Assay
+from assay.web.api.versions import compare_versions, diff_versions, get_version, list_versions
 
-
-@get("/{owner:str}/{repo:str}/{skill:str}", summary="One skill", responses=problems(400, 404, 503))
-async def get_skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> SkillDetailView:
-    """The listing with its versions, hallmarks, files and findings."""
-    async with assay.store.snapshot() as db:
-        detail = await read_skill(db, f"{owner}/{repo}/{skill}")
-    return present_skill_detail(detail, assay.settings.github_web_url)
-
-
-router = Router("/api/v1/skills", tags=["skills"], opt=PUBLIC, route_handlers=[list_skills, search_skills, get_skill])
+router = Router(
+    "/api/v1/skills",
+    tags=["skills"],
+    opt=PUBLIC,
+    route_handlers=[
+        list_skills,
+        search_skills,
+        get_skill,
+        get_skill_by_name,
+        list_versions,
+        get_version,
+        diff_versions,
+        compare_versions,
+        list_version_files,
+        get_file,
+        download,
+        get_security,
+        report_install,
+        report_installs,
+        check_for_updates,
+        owners,
+    ],
+)

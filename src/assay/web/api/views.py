@@ -200,33 +200,12 @@ class SkillView(View, frozen=True):
     updated_at: datetime
 
 
-class VersionView(View, frozen=True):
-    """An immutable version with its signed hallmark (a DSSE envelope)."""
-
-    version: str
-    content_digest: str
-    commit: str
-    cert_tier: Tier
-    cert_score: int
-    published_at: datetime
-    hallmark: dict[str, object]
-
-
 class FileView(View, frozen=True):
-    """A file of the live version."""
+    """A file of a version."""
 
     path: str
     size: int
     sha256: str
-
-
-class SkillDetailView(View, frozen=True):
-    """A listing with its versions (newest first), and the files and scans of the live one."""
-
-    skill: SkillView
-    versions: list[VersionView]
-    files: list[FileView]
-    scans: list[ScanView]
 
 
 class ChangeView(View, frozen=True):

@@ -1,0 +1,68 @@
+"""One listing with everything that its page and its JSON show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.scan import Scan
+from assay.model.skill import Skill, SkillVersion
+from assay.model.source import FileEntry
+from assay.serve.catalogue import find_listing
+from assay.serve.versions import summarise
+from assay.store.contents import find_files
+from assay.store.forks import Fork, find_forks
+from assay.store.listings import list_tags
+from assay.store.scans import list_scans
+from assay.store.skills import page_versions
+
+MOST_VERSIONS = 100
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A live listing: its versions (newest first) with what each changed, its tags, the files and scans of the live
+    version, and the listings of the same bytes.
+    """
+
+    skill: Skill
+    versions: list[SkillVersion]
+    summaries: Mapping[str, str]
+    has_more_versions: bool
+    tags: Mapping[str, str]
+    files: list[FileEntry]
+    scans: list[Scan]
+    forks: tuple[Fork, ...]
+
+    @property
+    def live(self) -> SkillVersion | None:
+        """The live version, if it is among those that are shown."""
+        return next((each for each in self.versions if each.version == self.skill.current_version), None)
+
+    @property
+    def canonical(self) -> str:
+        """The name of the listing to prefer among those of the same bytes."""
+        return self.forks[0].name if self.forks else self.skill.name
+
+    @property
+    def alternates(self) -> tuple[Fork, ...]:
+        """The other listings of the same bytes."""
+        return tuple(fork for fork in self.forks if fork.name != self.skill.name)
+
+
+async def read_listing(db: AsyncConnection, name: str) -> Listing:
+    """One live listing with all that is known of it; see `find_listing`."""
+    skill = await find_listing(db, name)
+    found = await page_versions(db, skill.id, before=None, limit=MOST_VERSIONS + 1)
+    files = await find_files(db, [skill.content_digest, *(version.content_digest for version in found)])
+    forks = await find_forks(db, [skill.content_digest])
+    return Listing(
+        skill,
+        found[:MOST_VERSIONS],
+        summarise(found, files),
+        len(found) > MOST_VERSIONS,
+        await list_tags(db, skill.id),
+        files.get(skill.content_digest, []),
+        await list_scans(db, skill.content_digest),
+        forks.get(skill.content_digest, ()),
+    )

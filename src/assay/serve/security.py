@@ -1,0 +1,76 @@
+"""What the scans say of the live version of a listing, in the words that installers ask for."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.finding import Severity
+from assay.model.scan import Scan
+from assay.model.skill import Skill, Tier
+from assay.model.standing import Standing
+from assay.model.verdict import Outcome
+from assay.serve.catalogue import find_any_listing, gone_skill
+from assay.store.scans import list_scans
+
+BLOCKLISTED = "blocklisted"
+
+
+class Answer(StrEnum):
+    """The words."""
+
+    PASS = "PASS"  # noqa: S105 - a word on a report
+    FAIL = "FAIL"
+    CERTIFIED = "CERTIFIED"
+    PENDING = "PENDING"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One that has looked. One that failed to look is pending, which is no verdict."""
+
+    name: str
+    answer: Answer
+    critical: int
+
+
+@dataclass(frozen=True)
+class Security:
+    """What all say together, and each of them."""
+
+    skill: Skill
+    overall: Answer
+    providers: list[Provider]
+
+
+async def read_security(db: AsyncConnection, name: str) -> Security:
+    """Of a live listing; and of one that is blocked, because whoever asks is about to install it."""
+    skill = await find_any_listing(db, name)
+    if skill.standing is Standing.BLOCKED or (skill.remark is not None and skill.remark.code == BLOCKLISTED):
+        return Security(skill, Answer.FAIL, [Provider("blocklist", Answer.FAIL, 1)])
+    if skill.standing is not Standing.LIVE:
+        raise gone_skill(skill)
+    providers = _providers(await list_scans(db, skill.content_digest))
+    return Security(skill, Answer.CERTIFIED if skill.tier is Tier.CERTIFIED else Answer.PASS, providers)
+
+
+def _providers(scans: list[Scan]) -> list[Provider]:
+    """The last scan of each tier and engine. It was published, so what was found did not stop it."""
+    newest: dict[str, Scan] = {}
+    for scan in scans:
+        newest.setdefault(f"tier {scan.tier}: {scan.report.engine}", scan)
+    return [Provider(name, _answer(scan), _critical(scan)) for name, scan in sorted(newest.items())]
+
+
+def _answer(scan: Scan) -> Answer:
+    match scan.outcome:
+        case Outcome.ERROR:
+            return Answer.PENDING
+        case Outcome.FAIL:
+            return Answer.FAIL
+        case Outcome.PASS | Outcome.CONCERNS:
+            return Answer.PASS
+
+
+def _critical(scan: Scan) -> int:
+    return sum(finding.severity is Severity.CRITICAL for finding in scan.report.findings)

@@ -1,0 +1,94 @@
+"""Installs: reports of clients, one a day for a client and a skill; days, which are counted from them; and the numbers
+of listings, which are the sums of days.
+
+A report has nothing that tells who sent it but a keyed digest, and is forgotten after a week. The day stays.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.store.tables import install_event
+
+KEPT_DAYS = 7
+AT_MOST = 50_000
+# From the last day that was counted, and the one before it: a report may have come while the day ended. A day never
+# shrinks, though its reports are forgotten.
+COUNT = text(
+    """
+    WITH since AS (SELECT max(day) - 1 AS day FROM install_day)
+    INSERT INTO install_day AS kept (skill_id, day, number)
+    SELECT event.skill_id, event.day, count(*)
+    FROM install_event AS event, since
+    WHERE since.day IS NULL OR event.day >= since.day
+    GROUP BY event.skill_id, event.day ORDER BY event.skill_id, event.day
+    ON CONFLICT (skill_id, day) DO UPDATE SET number = excluded.number WHERE kept.number < excluded.number
+    """
+)
+SUMS = """
+    SELECT skill_id, sum(number) AS installs,
+        coalesce(sum(number) FILTER (WHERE day > CAST(:today AS date) - 7), 0) AS trending_7d,
+        coalesce(sum(number) FILTER (WHERE day > CAST(:today AS date) - 30), 0) AS trending_30d
+    FROM install_day
+    """
+# Those that were installed lately, and those whose days have just left the month.
+WRITE = text(
+    f"""
+    UPDATE skill SET installs = sums.installs, trending_7d = sums.trending_7d, trending_30d = sums.trending_30d
+    FROM (
+        {SUMS}
+        WHERE skill_id IN (SELECT skill_id FROM install_day WHERE day > CAST(:today AS date) - 60)
+        GROUP BY skill_id
+    ) AS sums
+    WHERE skill.id = sums.skill_id
+        AND (skill.installs, skill.trending_7d, skill.trending_30d)
+            IS DISTINCT FROM (sums.installs, sums.trending_7d, sums.trending_30d)
+    """
+)
+FORGET = text(
+    """
+    DELETE FROM install_event WHERE (skill_id, day, client) IN (
+        SELECT skill_id, day, client FROM install_event WHERE day < CAST(:today AS date) - CAST(:kept_days AS int)
+        ORDER BY day LIMIT :at_most
+    )
+    """
+)
+WRONG = text(
+    f"""
+    SELECT skill.name FROM skill LEFT JOIN ({SUMS} GROUP BY skill_id) AS sums ON sums.skill_id = skill.id
+    WHERE (skill.installs, skill.trending_7d, skill.trending_30d)
+        IS DISTINCT FROM (coalesce(sums.installs, 0), coalesce(sums.trending_7d, 0), coalesce(sums.trending_30d, 0))
+    ORDER BY skill.name
+    """
+)
+
+
+async def add_installs(
+    db: AsyncConnection, installs: Sequence[tuple[UUID, str | None]], *, client: str, day: date
+) -> int:
+    """Reports of one client: skills and versions. Returns how many are the client's first of that day."""
+    if not installs:
+        return 0
+    fresh = dict(installs)
+    rows = [
+        {"skill_id": skill_id, "day": day, "client": client, "version": version}
+        for skill_id, version in sorted(fresh.items())
+    ]
+    return (await db.execute(insert(install_event).values(rows).on_conflict_do_nothing())).rowcount
+
+
+async def fold_installs(db: AsyncConnection, today: date) -> int:
+    """Count days, write the sums to the listings, forget old reports. Returns how many listings changed."""
+    await db.execute(COUNT)
+    changed = (await db.execute(WRITE, {"today": today})).rowcount
+    await db.execute(FORGET, {"today": today, "kept_days": KEPT_DAYS, "at_most": AT_MOST})
+    return changed
+
+
+async def find_wrong_installs(db: AsyncConnection, today: date) -> list[str]:
+    """The names of listings whose numbers are not the sums of their days: there should be none."""
+    return list((await db.execute(WRONG, {"today": today})).scalars())

@@ -1,0 +1,66 @@
+"""`GET /badge/{owner}/{repo}/{skill}.svg` and `.json`: badges, drawn here or by shields.io."""
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath
+from litestar.status_codes import HTTP_304_NOT_MODIFIED
+
+from assay.model.errors import NotFound
+from assay.model.source import digest_of
+from assay.serve.catalogue import find_any_listing
+from assay.web.access import PUBLIC
+from assay.web.api.naming import etag, is_known, wanted_name
+from assay.web.api.problems import problems
+from assay.web.api.views import View
+from assay.web.badge import LABEL, Badge, badge_of, draw
+from assay.web.given import Assay
+
+SVG, JSON = "image/svg+xml", "application/json"
+# An image may be kept for a while; pages that show it ask again with its tag.
+KEPT = "public, max-age=300"
+INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+class BadgeView(View, frozen=True):
+    """What the endpoint badge of shields.io reads."""
+
+    schema_version: int
+    label: str
+    message: str
+    color: str
+    is_error: bool
+
+
+@get(
+    "/badge/{owner:str}/{repo:str}/{file:str}",
+    summary="A badge: tier, version and score of a skill",
+    tags=["skills"],
+    opt=PUBLIC,
+    responses={
+        200: ResponseSpec(
+            BadgeView, generate_examples=False, description="For `.json`; an image (SVG) for `.svg`.", media_type=JSON
+        ),
+        **problems(300, 400, 404, 503),
+    },
+)
+async def badge(
+    assay: Assay, request: Request[Any, Any, Any], owner: FromPath[str], repo: FromPath[str], file: FromPath[str]
+) -> Response[Any]:
+    """`file` is the name of the skill with `.svg` or `.json`. One that is not live says so."""
+    slug, _, kind = file.rpartition(".")
+    if kind not in ("svg", "json"):
+        raise NotFound("A badge ends in .svg or .json.", code="badge_not_found")
+    async with assay.store.snapshot() as db:
+        made = badge_of(await find_any_listing(db, wanted_name(owner, repo, slug)))
+    content = draw(made).encode() if kind == "svg" else msgspec.json.encode(_present(made))
+    headers = {"ETag": etag(digest_of(content)), "Cache-Control": KEPT, "Content-Security-Policy": INERT}
+    if is_known(request.headers, headers["ETag"]):
+        return Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=headers)
+    return Response(content, media_type=SVG if kind == "svg" else JSON, headers=headers)
+
+
+def _present(badge: Badge) -> BadgeView:
+    return BadgeView(schema_version=1, label=LABEL, message=badge.message, color=badge.colour, is_error=badge.is_error)

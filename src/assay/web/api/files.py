@@ -1,0 +1,119 @@
+"""The files of a version: their list, one of them, and all of them as an archive."""
+
+from typing import Annotated, Any
+
+from litestar import Request, Response, get
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath, QueryParameter
+from litestar.response import Stream
+from litestar.status_codes import HTTP_304_NOT_MODIFIED
+
+from assay.app import App
+from assay.model.errors import NotFound
+from assay.model.naming import slug_in
+from assay.model.skill import Skill, SkillVersion
+from assay.model.source import FileEntry
+from assay.serve.archive import Format, pack
+from assay.serve.compare import text_of
+from assay.serve.versions import choose_version
+from assay.store.contents import list_files
+from assay.web.api.naming import answered, disposition, etag, is_known, wanted_name
+from assay.web.api.present_versions import present_files
+from assay.web.api.problems import problems
+from assay.web.api.version_views import FilesView
+from assay.web.given import Assay
+
+REFUSALS = problems(300, 400, 404, 410, 503)
+VERSION = "/{owner:str}/{repo:str}/{skill:str}/versions/{version:str}"
+# Whatever a file holds, it is not run and not asked for more.
+INERT = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+TEXT, BYTES = "text/plain", "application/octet-stream"
+ARCHIVES = {Format.ZIP: "application/zip", Format.TAR_GZ: "application/gzip"}
+
+
+def _bytes(description: str, media_type: str) -> dict[int, ResponseSpec]:
+    return {200: ResponseSpec(bytes, generate_examples=False, description=description, media_type=media_type)}
+
+
+@get(f"{VERSION}/files", summary="List the files of a version", responses=REFUSALS)
+async def list_version_files(
+    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+) -> Response[FilesView]:
+    """Path, size and SHA-256 of each, in the order of paths."""
+    wanted = wanted_name(owner, repo, skill)
+    listing, found, files = await find_files(assay, wanted, version)
+    view = FilesView(
+        name=listing.name, version=found.version, content_hash=found.content_digest, files=present_files(files)
+    )
+    return answered(view, wanted, listing, f"/versions/{found.version}/files")
+
+
+@get(
+    f"{VERSION}/files/{{path:path}}",
+    summary="One file of a version",
+    responses={**_bytes("The bytes of the file.", BYTES), **REFUSALS},
+)
+async def get_file(
+    assay: Assay,
+    request: Request[Any, Any, Any],
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    path: FromPath[str],
+) -> Response[bytes]:
+    """Text is shown as text, whatever it says it is; everything else is saved. The ETag is the SHA-256."""
+    _, found, files = await find_files(assay, wanted_name(owner, repo, skill), version)
+    file = file_at(files, path)
+    tag = {"ETag": etag(file.sha256)}
+    if is_known(request.headers, tag["ETag"]):
+        return Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=tag)
+    content = await assay.blobs.read_file(found.content_digest, file.path)
+    is_text = text_of(content) is not None
+    named = disposition("inline" if is_text else "attachment", file.path.rpartition("/")[2])
+    return Response(
+        content, media_type=TEXT if is_text else BYTES, headers={**INERT, **tag, "Content-Disposition": named}
+    )
+
+
+@get(
+    f"{VERSION}/download",
+    summary="A version as an archive",
+    responses={**_bytes("All files under one folder, called like the skill.", "application/zip"), **REFUSALS},
+)
+async def download(
+    assay: Assay,
+    request: Request[Any, Any, Any],
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    kind: Annotated[Format, QueryParameter(name="format", description="The kind of archive.")] = Format.ZIP,
+) -> Response[Any]:
+    """The same bytes every time and everywhere: sorted, without times, not compressed. The ETag is its digest."""
+    async with assay.store.snapshot() as db:
+        listing, found = await choose_version(db, wanted_name(owner, repo, skill), version)
+    tag = {"ETag": etag(found.content_digest)}
+    if is_known(request.headers, tag["ETag"]):
+        return Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=tag)
+    source = await assay.blobs.load(found.content_digest)
+    slug = slug_in(listing.name)
+    named = disposition("attachment", f"{slug}-{found.version}.{kind.value}")
+    parts = pack(source.files, slug, kind)
+    return Stream(parts, media_type=ARCHIVES[kind], headers={**INERT, **tag, "Content-Disposition": named})
+
+
+async def find_files(assay: App, wanted: str, version: str) -> tuple[Skill, SkillVersion, list[FileEntry]]:
+    """A version that may be given, and its files."""
+    async with assay.store.snapshot() as db:
+        listing, found = await choose_version(db, wanted, version)
+        return listing, found, await list_files(db, found.content_digest)
+
+
+def file_at(files: list[FileEntry], path: str) -> FileEntry:
+    """The file at a path, or NotFound."""
+    wanted = path.lstrip("/")
+    file = next((each for each in files if each.path == wanted), None)
+    if file is None:
+        raise NotFound(f"There is no file {wanted[:200]} in this version.", code="file_not_found")
+    return file

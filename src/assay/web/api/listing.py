@@ -1,0 +1,48 @@
+"""One skill, by its full name, an old name of it, or the last part of its name alone."""
+
+import structlog
+from litestar import Response, get
+from litestar.params import FromPath
+
+from assay.app import App
+from assay.model.errors import NotFound, Unavailable
+from assay.serve.listing import Listing, read_listing
+from assay.serve.skill_text import load_skill_text
+from assay.web.api.naming import answered, wanted_name
+from assay.web.api.present_versions import present_listing
+from assay.web.api.problems import problems
+from assay.web.api.version_views import ListingView
+from assay.web.given import Assay
+
+log = structlog.get_logger()
+REFUSALS = problems(300, 400, 404, 410, 503)
+
+
+@get("/{owner:str}/{repo:str}/{skill:str}", summary="One skill", responses=REFUSALS)
+async def get_skill(
+    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]
+) -> Response[ListingView]:
+    """The listing with its versions, tags, hallmarks, files and findings; an old name leads to it, too."""
+    return await _answer(assay, wanted_name(owner, repo, skill))
+
+
+@get("/{name:str}", summary="One skill, by the last part of its name", responses=REFUSALS)
+async def get_skill_by_name(assay: Assay, name: FromPath[str]) -> Response[ListingView]:
+    """The same for a name without its repository: 300 with `choices` if several skills have it."""
+    return await _answer(assay, name)
+
+
+async def read_text(assay: App, listing: Listing) -> tuple[str, str] | None:
+    """The SKILL.md of the live version and its hash; None if its bytes cannot be had: the rest still stands."""
+    try:
+        return await load_skill_text(assay.blobs, listing.skill.content_digest)
+    except (NotFound, Unavailable) as problem:
+        log.warning("A listing is shown without its text", skill=listing.skill.name, problem=problem.message)
+        return None
+
+
+async def _answer(assay: App, wanted: str) -> Response[ListingView]:
+    async with assay.store.snapshot() as db:
+        listing = await read_listing(db, wanted)
+    view = present_listing(listing, await read_text(assay, listing), assay.settings.github_web_url)
+    return answered(view, wanted, listing.skill)

@@ -1,0 +1,269 @@
+"""What owners and operators do to a listing after it is published: take back, deprecate, tag, unlist, look again."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar import Response, Router, delete, post, put
+from litestar.params import FromPath, JSONBody
+from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
+
+from assay.accounts.ownership import must_own
+from assay.app import App
+from assay.model.account import Caller
+from assay.model.errors import NotFound
+from assay.model.naming import slug_in
+from assay.model.skill import Skill
+from assay.model.standing import Remark, Standing
+from assay.model.submission import Origin
+from assay.publish import withdraw
+from assay.serve.catalogue import find_any_listing
+from assay.serve.versions import read_summaries
+from assay.store.audit import record_audit
+from assay.store.listings import list_tags, submissions_of
+from assay.store.skills import find_version, page_versions
+from assay.store.submissions import get_submission
+from assay.submit.accept import Request, accept_submission
+from assay.web.access import ACCOUNT
+from assay.web.api.batch_views import LARGEST_REQUEST_BYTES, AcceptedView
+from assay.web.api.naming import wanted_name
+from assay.web.api.present_admission import present_accepted
+from assay.web.api.present_versions import present_entry, present_standing
+from assay.web.api.problems import answer, problems
+from assay.web.api.version_views import StandingView, TagBody, TagsView, VersionEntryView, WhyBody
+from assay.web.given import Assay, CalledBy
+
+NAME = "/{owner:str}/{repo:str}/{skill:str}"
+VERSION = f"{NAME}/versions/{{version:str}}"
+ASKED: dict[str, Any] = {
+    "status_code": HTTP_200_OK,
+    "responses": problems(300, 400, 401, 403, 404, 409, 413, 415, 503),
+    "request_max_body_size": LARGEST_REQUEST_BYTES,
+}
+Change = Callable[[Any, Skill], Awaitable[object]]
+
+
+@post(f"{VERSION}/yank", summary="Yank a version", **ASKED)
+async def yank_version(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> VersionEntryView:
+    """Only who asks for exactly this version still gets it; the one before is live again."""
+    why = _remark(assay, caller, "yanked", data)
+    return await _change_version(
+        assay,
+        caller,
+        wanted_name(owner, repo, skill),
+        version,
+        lambda db, listing: withdraw.yank(db, listing.name, version, why),
+    )
+
+
+@post(f"{VERSION}/unyank", summary="Take a yank back", **ASKED)
+async def unyank_version(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> VersionEntryView:
+    """It may be used again, and is live if it is the newest."""
+    return await _change_version(
+        assay,
+        caller,
+        wanted_name(owner, repo, skill),
+        version,
+        lambda db, listing: withdraw.unyank(db, listing.name, version, by=caller.name, reason=data.reason),
+    )
+
+
+@post(f"{VERSION}/deprecate", summary="Deprecate a version", **ASKED)
+async def deprecate_version(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> VersionEntryView:
+    """It stays where it is, and everybody who sees it sees the reason not to use it."""
+    why = _remark(assay, caller, "deprecated", data)
+    return await _change_version(
+        assay,
+        caller,
+        wanted_name(owner, repo, skill),
+        version,
+        lambda db, listing: withdraw.deprecate(db, listing.name, version, why, by=caller.name),
+    )
+
+
+@post(f"{VERSION}/undeprecate", summary="Take a deprecation back", **ASKED)
+async def undeprecate_version(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> VersionEntryView:
+    """It is as good as any other again."""
+    return await _change_version(
+        assay,
+        caller,
+        wanted_name(owner, repo, skill),
+        version,
+        lambda db, listing: withdraw.deprecate(db, listing.name, version, None, by=caller.name, reason=data.reason),
+    )
+
+
+@put(f"{NAME}/tags/{{tag:str}}", summary="Let a tag point to a version", **ASKED)
+async def set_tag(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    tag: FromPath[str],
+    data: JSONBody[TagBody],
+) -> TagsView:
+    """Whoever asks for the tag gets that version. `latest` is always the live one and cannot be set."""
+    return await _tag(assay, caller, wanted_name(owner, repo, skill), tag, data.version)
+
+
+@delete(
+    f"{NAME}/tags/{{tag:str}}",
+    summary="Remove a tag",
+    status_code=HTTP_200_OK,
+    responses=problems(300, 400, 401, 403, 404, 503),
+)
+async def remove_tag(
+    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], tag: FromPath[str]
+) -> TagsView:
+    """The version stays."""
+    return await _tag(assay, caller, wanted_name(owner, repo, skill), tag, None)
+
+
+@post(f"{NAME}/unlist", summary="Take a listing down", **ASKED)
+async def unlist(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> StandingView:
+    """It is in no list, no search and no count any more, and its page says why."""
+    why = _remark(assay, caller, "unlisted", data)
+    async with assay.store.begin() as db:
+        listing = await _owned(db, caller, wanted_name(owner, repo, skill))
+        return present_standing(await withdraw.unlist(db, listing.name, why))
+
+
+@post(f"{NAME}/relist", summary="Bring a listing back", **ASKED)
+async def relist(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> StandingView:
+    """What was unlisted is back; what was blocked, withdrawn or has lost its source is not."""
+    async with assay.store.begin() as db:
+        listing = await _owned(db, caller, wanted_name(owner, repo, skill))
+        back = await withdraw.restore(db, listing.name, of=Standing.UNLISTED, by=caller.name, reason=data.reason)
+        return present_standing(back)
+
+
+@post(
+    f"{NAME}/reindex",
+    summary="Look at the source again",
+    status_code=HTTP_200_OK,
+    responses={
+        HTTP_201_CREATED: answer(AcceptedView, "A new submission."),
+        **problems(300, 400, 401, 403, 404, 409, 503),
+    },
+)
+async def reindex(
+    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]
+) -> Response[AcceptedView]:
+    """Submits it again, as anybody could; the live version stays live meanwhile."""
+    async with assay.store.begin() as db:
+        listing = await _owned(db, caller, wanted_name(owner, repo, skill))
+        request = await _request(db, listing, caller)
+        accepted = await accept_submission(db, request)
+        await record_audit(
+            db, caller.name, "skill_reindexed", listing.name, {"submission": str(accepted.submission.id)}
+        )
+    status, view = present_accepted(accepted, assay.settings.base_url)
+    return Response(view, status_code=status)
+
+
+async def _change_version(assay: App, caller: Caller, wanted: str, version: str, change: Change) -> VersionEntryView:
+    async with assay.store.begin() as db:
+        listing = await _owned(db, caller, wanted)
+        _refuse_odd(listing, version)
+        await change(db, listing)
+        found = await find_version(db, listing.id, version)
+        assert found is not None, "what was changed exists"
+        around = await page_versions(db, listing.id, before=found.ordinal, limit=1)
+        return present_entry(found, (await read_summaries(db, [found, *around]))[found.version])
+
+
+async def _tag(assay: App, caller: Caller, wanted: str, tag: str, version: str | None) -> TagsView:
+    async with assay.store.begin() as db:
+        listing = await _owned(db, caller, wanted)
+        _refuse_odd(listing, version or "")
+        await withdraw.tag_version(db, listing.name, tag, version, by=caller.name)
+        return TagsView(name=listing.name, tags=await list_tags(db, listing.id))
+
+
+async def _owned(db: Any, caller: Caller, wanted: str) -> Skill:
+    """The listing of this name, live or not, if it is the caller's to change."""
+    listing = await find_any_listing(db, wanted)
+    await must_own(db, caller, listing)
+    return listing
+
+
+async def _request(db: Any, listing: Skill, caller: Caller) -> Request:
+    """The same as the last one that led to the listing; one for its folder if there was none."""
+    by = Origin.API, str(caller.account_id) if caller.account_id else None, caller.name
+    number = next(iter(await submissions_of(db, listing.id)), None)
+    if number is None:
+        return Request(listing.repository, slug_in(listing.name), listing.skill_path, *by)
+    known = await get_submission(db, number)
+    return Request(known.repository.name, known.skill_name, known.skill_path, *by, known.upload_digest)
+
+
+def _remark(assay: App, caller: Caller, code: str, body: WhyBody) -> Remark:
+    return withdraw.remark(code, body.reason, at=assay.clock.now(), by=caller.name)
+
+
+def _refuse_odd(listing: Skill, version: str) -> None:
+    if "\x00" in version:  # the database would refuse the question instead of answering it
+        raise NotFound(f"{listing.name} has no such version.", code="version_not_found")
+
+
+router = Router(
+    "/",
+    opt=ACCOUNT,
+    route_handlers=[
+        yank_version,
+        unyank_version,
+        deprecate_version,
+        undeprecate_version,
+        set_tag,
+        remove_tag,
+        unlist,
+        relist,
+        reindex,
+    ],
+)

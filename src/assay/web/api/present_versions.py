@@ -1,0 +1,193 @@
+"""From listings with their versions to their JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.model.skill import Skill, SkillVersion
+from assay.model.source import FileEntry
+from assay.model.standing import Remark
+from assay.serve.compare import FileChange, Pair, unified
+from assay.serve.listing import Listing
+from assay.serve.versions import VersionDetail, VersionsPage
+from assay.store.forks import Fork
+from assay.web.api.present import present_capabilities, present_scan, present_skill, repository_url
+from assay.web.api.version_views import (
+    CapabilityChangesView,
+    CompareView,
+    DiffView,
+    FileChangeView,
+    ForkView,
+    ListedSkillView,
+    ListingView,
+    RemarkView,
+    StandingView,
+    VersionDetailView,
+    VersionEntryView,
+    VersionsView,
+)
+from assay.web.api.views import FileView
+
+
+def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str) -> ListingView:
+    """A listing with its versions, files and scans; `text` is its SKILL.md and the hash of that, if they can be had."""
+    return ListingView(
+        skill=_present_listed(listing, text, web_url),
+        versions=present_entries(listing.versions, listing.summaries),
+        tags=dict(listing.tags),
+        files=present_files(listing.files),
+        scans=[present_scan(scan) for scan in listing.scans],
+        canonical=listing.canonical,
+        alternates=[present_fork(fork, web_url) for fork in listing.alternates],
+    )
+
+
+def present_fork(fork: Fork, web_url: str) -> ForkView:
+    """Another listing of the same bytes."""
+    owner, repo, slug = fork.name.split("/")
+    return ForkView(
+        name=fork.name,
+        owner_slug=owner,
+        repo_slug=repo,
+        skill_slug=slug,
+        repo_url=repository_url(fork.repository, web_url),
+        github_stars=fork.stars,
+    )
+
+
+def present_versions(page: VersionsPage) -> VersionsView:
+    """A page of versions."""
+    return VersionsView(
+        name=page.skill.name,
+        current_version=page.skill.current_version,
+        versions=present_entries(page.versions, page.summaries),
+        tags=dict(page.tags),
+        next_cursor=page.next_cursor,
+    )
+
+
+def present_entries(versions: list[SkillVersion], summaries: Mapping[str, str]) -> list[VersionEntryView]:
+    """Versions with what each changed."""
+    return [present_entry(version, summaries[version.version]) for version in versions]
+
+
+def present_entry(version: SkillVersion, summary: str) -> VersionEntryView:
+    """One version of a list."""
+    return VersionEntryView(**_entry_fields(version, summary))
+
+
+def present_version(detail: VersionDetail, text: tuple[str, str]) -> VersionDetailView:
+    """One version with everything."""
+    return VersionDetailView(
+        **_entry_fields(detail.version, detail.summary),
+        name=detail.skill.name,
+        previous=detail.previous.version if detail.previous else None,
+        tags=list(detail.tags),
+        files=present_files(detail.files),
+        scans=[present_scan(scan) for scan in detail.scans],
+        content=text[0],
+        sha=text[1],
+    )
+
+
+def present_files(files: list[FileEntry]) -> list[FileView]:
+    """Files by name, size and hash."""
+    return [FileView(path=file.path, size=file.size, sha256=file.sha256) for file in files]
+
+
+def present_diff(pair: Pair, changes: list[FileChange]) -> DiffView:
+    """Two versions as one text."""
+    return DiffView(
+        source="local-content",
+        from_version=pair.before.version,
+        to_version=pair.after.version,
+        diff_summary=pair.summary,
+        content_diff=unified(changes),
+    )
+
+
+def present_comparison(pair: Pair, changes: list[FileChange], web_url: str) -> CompareView:
+    """Two versions, file by file."""
+    return CompareView(
+        source="local-content",
+        from_version=pair.before.version,
+        to_version=pair.after.version,
+        base_sha=pair.before.commit,
+        head_sha=pair.after.commit,
+        diff_summary=pair.summary,
+        files=[
+            FileChangeView(
+                filename=change.path,
+                status=change.status,
+                additions=change.additions,
+                deletions=change.deletions,
+                patch=change.patch,
+                previous_filename=change.former_path,
+                binary=change.is_binary,
+            )
+            for change in changes
+        ],
+        capabilities=CapabilityChangesView(
+            added=present_capabilities(pair.gained), removed=present_capabilities(pair.lost)
+        ),
+        github_compare_url=compare_url(pair, web_url),
+    )
+
+
+def compare_url(pair: Pair, web_url: str) -> str | None:
+    """Where the host of the repository shows the same."""
+    url = repository_url(pair.skill.repository, web_url)
+    return f"{url}/compare/{pair.before.commit}...{pair.after.commit}" if url else None
+
+
+def present_standing(skill: Skill) -> StandingView:
+    """Where a listing stands."""
+    return StandingView(
+        name=skill.name,
+        standing=skill.standing,
+        reason=present_remark(skill.remark),
+        current_version=skill.current_version,
+    )
+
+
+def present_remark(remark: Remark | None) -> RemarkView | None:
+    """Why, without who."""
+    return RemarkView(code=remark.code, message=remark.message, at=remark.at) if remark else None
+
+
+def _present_listed(listing: Listing, text: tuple[str, str] | None, web_url: str) -> ListedSkillView:
+    skill = listing.skill
+    plain = present_skill(skill, web_url)
+    return ListedSkillView(
+        **{name: getattr(plain, name) for name in plain.__struct_fields__}
+        | {
+            "category": skill.category,
+            "labels": list(skill.labels),
+            "installs": skill.installs,
+            "vskill_installs": skill.installs,
+            "trending_score_7d": skill.trending_7d,
+            "trending_score_30d": skill.trending_30d,
+            "provenance_verified": plain.repo_url is not None,
+            "deprecation": present_remark(listing.live.deprecation) if listing.live else None,
+            "content": text[0] if text else None,
+            "sha": text[1] if text else None,
+        }
+    )
+
+
+def _entry_fields(version: SkillVersion, summary: str) -> dict[str, Any]:
+    return {
+        "version": version.version,
+        "status": version.status,
+        "reason": present_remark(version.remark),
+        "deprecated": version.deprecation is not None,
+        "deprecation": present_remark(version.deprecation),
+        "cert_tier": version.tier,
+        "cert_score": version.score,
+        "published_at": version.published_at,
+        "created_at": version.published_at,
+        "content_digest": version.content_digest,
+        "content_hash": version.content_digest,
+        "hallmark": dict(version.hallmark),
+        "commit": version.commit,
+        "diff_summary": summary,
+    }

@@ -1,0 +1,63 @@
+"""The page of one skill: how to get it, what was found, what it says, how it came to be."""
+
+from asyncio import to_thread
+from typing import Any
+
+from litestar import get
+from litestar.params import FromPath
+from litestar.response import Redirect, Template
+from litestar.status_codes import HTTP_301_MOVED_PERMANENTLY
+
+from assay.app import App
+from assay.model.capability import Capabilities
+from assay.model.scan import Scan
+from assay.scan.front_matter import read_front_matter
+from assay.serve.listing import read_listing
+from assay.web.access import PUBLIC
+from assay.web.api.listing import read_text
+from assay.web.api.present import repository_url
+from assay.web.given import Assay
+from assay.web.pages.markdown import render_markdown
+
+Answer = Template | Redirect
+
+
+@get("/skills/{owner:str}/{repo:str}/{skill:str}", opt=PUBLIC, include_in_schema=False)
+async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> Answer:
+    """One skill: what it says, what was found, what can be checked."""
+    return await _page(assay, f"{owner}/{repo}/{skill}")
+
+
+@get("/skills/{name:str}", opt=PUBLIC, include_in_schema=False)
+async def skill_by_name(assay: Assay, name: FromPath[str]) -> Answer:
+    """The page of the one skill of this name; a page of choices if there are several."""
+    return await _page(assay, name)
+
+
+def capabilities_of(scans: list[Scan]) -> Capabilities:
+    """What the last static scan saw the skill reach for; others look for other things."""
+    return next((scan.report.capabilities for scan in scans if scan.tier == 1), Capabilities())
+
+
+async def rendered(text: str) -> Any:
+    """A SKILL.md as HTML. In a thread, because a hostile text takes seconds, which other readers need not wait for."""
+    return await to_thread(render_markdown, read_front_matter(text.encode()).body)
+
+
+async def _page(assay: App, wanted: str) -> Answer:
+    async with assay.store.snapshot() as db:
+        listing = await read_listing(db, wanted)
+    found = listing.skill
+    if found.name != wanted.lower():
+        return Redirect(f"/skills/{found.name}", status_code=HTTP_301_MOVED_PERMANENTLY)
+    text = await read_text(assay, listing)
+    context = {
+        "listing": listing,
+        "skill": found,
+        "scan": listing.scans[0] if listing.scans else None,
+        "capabilities": capabilities_of(listing.scans),
+        "repo_url": repository_url(found.repository, assay.settings.github_web_url),
+        "instructions": await rendered(text[0]) if text else None,
+        "base_url": assay.settings.base_url,
+    }
+    return Template("skill.html", context=context)

@@ -1,0 +1,242 @@
+"""What owners and operators do to a listing: who may, what follows, and that everything agrees afterwards."""
+
+from typing import Any
+
+import pytest
+from litestar import Litestar
+
+from assay.publish.withdraw import remark, tombstone, withdraw
+from assay.web.app import create_app
+from tests.archives import a_zip
+from tests.catalogue import agree, changes, gone, publish, read
+from tests.conftest import SECRET, Registry
+from tests.skills import a_skill
+from tests.web.people import a_browser, audit_of, cookies_of, signed_in
+from tests.web.test_api_submissions import refused
+
+KEY = {"X-Internal-Key": SECRET}
+WHY = {"reason": "It deletes too much."}
+
+
+async def ask(registry: Registry, name: str, what: str, body: dict[str, Any] | None = WHY, **given: Any) -> Any:
+    """Do something to a listing with the key of the registry."""
+    answer = await registry.client.post(f"/api/v1/skills/{name}/{what}", json=body, headers=KEY, **given)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def refuse(registry: Registry, name: str, what: str, status: int, code: str, body: Any = WHY) -> None:
+    """The same, when it cannot be done."""
+    answer = await registry.client.post(f"/api/v1/skills/{name}/{what}", json=body, headers=KEY)
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+
+
+async def test_a_yanked_version_falls_back_to_the_one_before(registry: Registry) -> None:
+    """I7, R88: version, description and search are those of the version before; unyanking brings the newest back."""
+    name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.", "Says nothing.")
+    entry = await ask(registry, name, "versions/1.0.2/yank")
+    assert (entry["status"], entry["reason"]["code"], entry["reason"]["message"]) == (
+        "yanked", "yanked", "It deletes too much.",
+    )  # fmt: skip
+    listing = await read(registry, name)
+    assert (listing["skill"]["currentVersion"], listing["skill"]["description"]) == ("1.0.1", "Says goodbye.")
+    assert [each["status"] for each in listing["versions"]] == ["yanked", "live", "live"]
+    found = await registry.client.get("/api/v1/skills/search", params={"q": "nothing"})
+    assert found.json()["results"] == []
+    await agree(registry, name)
+    await refuse(registry, name, "versions/1.0.2/yank", 409, "version_taken_back")
+    await refuse(registry, name, "versions/1.0.0/unyank", 409, "version_not_yanked")
+    await refuse(registry, name, "versions/9.9.9/yank", 404, "version_not_found")
+    assert (await ask(registry, name, "versions/1.0.2/unyank"))["status"] == "live"
+    assert (await read(registry, name))["skill"]["description"] == "Says nothing."
+    assert [each["kind"] for each in await changes(registry)] == ["publish", "version", "version", "yank", "unyank"]
+    assert await audit_of(registry.app, "version_yanked", "version_unyanked") == [
+        ("internal key", "version_yanked", name),
+        ("internal key", "version_unyanked", name),
+    ]
+
+
+async def test_an_older_version_yanked_leaves_the_live_one_alone(registry: Registry) -> None:
+    """Also if the live one is not the newest, because its content came back."""
+    name = await publish(registry, "acme/tools", "One.", "Two.", "Three.", "One.")
+    assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.0"
+    await ask(registry, name, "versions/1.0.2/yank")
+    assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.0"
+    await ask(registry, name, "versions/1.0.0/yank")
+    assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.1"
+
+
+async def test_the_last_version_yanked_takes_the_listing_down(registry: Registry) -> None:
+    """It is gone with the reason, exact versions are still given, and unyanking brings it back."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    await ask(registry, name, "versions/1.0.0/yank")
+    problem = await gone(registry, name)
+    assert (problem["code"], problem["reason"]) == ("skill_withdrawn", "It deletes too much.")
+    assert problem["since"]
+    await agree(registry)
+    assert (await registry.client.get(f"/api/v1/skills/{name}/versions/1.0.0")).status_code == 200
+    assert (await registry.client.get(f"/api/v1/skills/{name}/versions/latest")).status_code == 410
+    # Its content again is the same version, and was taken back.
+    again = await registry.submit("acme/tools", "greet")
+    await registry.work()
+    assert (await registry.read(again["id"]))["reason"]["code"] == "version_yanked"
+    await ask(registry, name, "versions/1.0.0/unyank")
+    await agree(registry, name)
+    await ask(registry, name, "versions/1.0.0/yank")
+    # A new version brings it back, too.
+    await publish(registry, "acme/tools", "Says hello politely.")
+    assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.1"
+    await agree(registry, name)
+
+
+async def test_a_withdrawn_version_is_given_to_nobody(registry: Registry) -> None:
+    """Not by its number either, and it cannot be unyanked."""
+    name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
+    async with registry.app.store.begin() as db:
+        why = remark("malware", "It steals keys.", at=registry.app.clock.now(), by="root")
+        await withdraw(db, name, "1.0.1", why)
+    for path in ("", "/files", "/files/SKILL.md", "/download"):
+        answer = await registry.client.get(f"/api/v1/skills/{name}/versions/1.0.1{path}")
+        assert (answer.status_code, answer.json()["code"]) == (410, "version_withdrawn")
+        assert answer.json()["reason"] == "It steals keys."
+    await refuse(registry, name, "versions/1.0.1/unyank", 409, "version_not_yanked")
+    await agree(registry, name)
+
+
+async def test_deprecation_is_said_and_taken_back(registry: Registry) -> None:
+    """The version stays live; everybody sees why not to use it."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    entry = await ask(registry, name, "versions/1.0.0/deprecate", {"reason": "Use  the\nother one."})
+    assert (entry["deprecated"], entry["deprecation"]["message"]) == (True, "Use the other one.")
+    assert (await read(registry, name))["skill"]["deprecation"]["message"] == "Use the other one."
+    entry = await ask(registry, name, "versions/1.0.0/undeprecate")
+    assert (entry["deprecated"], entry["deprecation"]) == (False, None)
+    await refuse(registry, name, "versions/1.0.0/undeprecate", 409, "version_not_deprecated")
+    assert [each["kind"] for each in await changes(registry, "deprecate", "undeprecate")] == [
+        "deprecate", "undeprecate",
+    ]  # fmt: skip
+    await agree(registry, name)
+
+
+async def test_tags_point_to_versions(registry: Registry) -> None:
+    """A tag is another name of a usable version; what it points to is not given if it was taken back."""
+    name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
+    url = f"/api/v1/skills/{name}/tags/stable"
+    answer = await registry.client.put(url, json={"version": "1.0.0"}, headers=KEY)
+    assert answer.json() == {"name": name, "tags": {"stable": "1.0.0"}}
+    tagged = (await registry.client.get(f"/api/v1/skills/{name}/versions/stable")).json()
+    assert (tagged["version"], tagged["tags"]) == ("1.0.0", ["stable"])
+    assert (await read(registry, name))["tags"] == {"stable": "1.0.0"}
+    for tag in ("latest", "1.0.0", "UPPER", "x" * 41):
+        refused(
+            await registry.client.put(f"/api/v1/skills/{name}/tags/{tag}", json={"version": "1.0.0"}, headers=KEY),
+            400,
+            "tag: ",
+        )
+    await ask(registry, name, "versions/1.0.0/yank")
+    assert (await registry.client.get(f"/api/v1/skills/{name}/versions/stable")).json()["code"] == "version_yanked"
+    answer = await registry.client.put(url, json={"version": "1.0.0"}, headers=KEY)
+    assert (answer.status_code, answer.json()["code"]) == (409, "version_taken_back")
+    assert (await registry.client.delete(url, headers=KEY)).json()["tags"] == {}
+    assert (await registry.client.delete(url, headers=KEY)).json()["code"] == "tag_not_found"
+
+
+async def test_a_listing_is_taken_down_and_back_by_its_owner(registry: Registry) -> None:
+    """Gone with the reason everywhere; its name stays its own; only what was unlisted comes back so."""
+    name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
+    await refuse(registry, name, "relist", 409, "not_restorable")
+    standing = await ask(registry, name, "unlist", {"reason": "Not ready yet."})
+    assert (standing["standing"], standing["reason"]["message"]) == ("unlisted", "Not ready yet.")
+    assert (await gone(registry, name))["reason"] == "Not ready yet."
+    await agree(registry)
+    await refuse(registry, name, "unlist", 409, "not_live")
+    page = await registry.client.get(f"/skills/{name}", headers={"accept": "text/html"})
+    assert page.status_code == 410
+    assert "Not ready yet." in page.text
+    # What is yanked meanwhile does not come back with it.
+    await ask(registry, name, "versions/1.0.1/yank")
+    await ask(registry, name, "versions/1.0.0/yank")
+    await refuse(registry, name, "relist", 409, "no_usable_version")
+    await ask(registry, name, "versions/1.0.0/unyank")
+    assert (await gone(registry, name))["code"] == "skill_unlisted"
+    assert (await ask(registry, name, "relist"))["currentVersion"] == "1.0.0"
+    await agree(registry, name)
+    async with registry.app.store.begin() as db:
+        await tombstone(db, name, remark("source_gone", "The repository is gone.", at=registry.app.clock.now(), by="w"))
+    assert (await gone(registry, name))["code"] == "skill_gone"
+    await refuse(registry, name, "relist", 409, "not_restorable")
+
+
+async def test_a_fresh_look_is_the_one_admission(registry: Registry) -> None:
+    """R92: the live version stays while the source is looked at again; what has not changed makes no version."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    accepted = await ask(registry, name, "reindex", None)
+    assert (accepted["state"], accepted["alreadyVerified"]) == ("RECEIVED", True)
+    assert (await ask(registry, name, "reindex", None))["duplicate"]
+    assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.0"
+    await registry.work()
+    assert len((await read(registry, name))["versions"]) == 1
+
+
+@pytest.fixture
+async def site(registry: Registry) -> Litestar:
+    """The application that browsers talk to."""
+    return create_app(registry.app)
+
+
+@pytest.mark.parametrize(
+    ("login", "may"),
+    [("acme", True), ("ACME", True), ("acme-inc", False), ("mallory", False), ("tools", False)],
+)
+async def test_the_owner_of_the_repository_may_and_others_may_not(
+    registry: Registry, site: Litestar, login: str, may: bool
+) -> None:
+    """I60: GitHub's word for who somebody is, in any case; everybody else is refused, and nothing has changed."""
+    name = await publish(registry, "Acme/Tools", "Says hello.")
+    person = await signed_in(registry.app, login)
+    async with a_browser(site) as browser:
+        browser.cookies.update(cookies_of(person))
+        answer = await browser.post(f"/api/v1/skills/{name}/versions/1.0.0/deprecate", json=WHY)
+        assert answer.status_code == (200 if may else 403), answer.text
+        if not may:
+            assert answer.json()["code"] == "not_owner"
+            for what in ("yank", "unyank", "undeprecate"):
+                assert (await browser.post(f"/api/v1/skills/{name}/versions/1.0.0/{what}", json=WHY)).status_code == 403
+            for what in ("unlist", "relist"):
+                assert (await browser.post(f"/api/v1/skills/{name}/{what}", json=WHY)).status_code == 403
+            assert (await browser.post(f"/api/v1/skills/{name}/reindex")).status_code == 403
+            assert (await browser.put(f"/api/v1/skills/{name}/tags/x", json={"version": "1.0.0"})).status_code == 403
+            assert (await browser.delete(f"/api/v1/skills/{name}/tags/x")).status_code == 403
+            assert await audit_of(registry.app, "version_yanked", "skill_unlisted") == []
+            await agree(registry, name)
+
+
+async def test_nobody_may_without_an_account(registry: Registry) -> None:
+    """I60: 401 before anything is looked at."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    answer = await registry.client.post(f"/api/v1/skills/{name}/versions/1.0.0/yank", json=WHY)
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+
+async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: Registry, site: Litestar) -> None:
+    """Uploads are of `local/uploads`, which is no account of GitHub, though somebody may be called so."""
+    async with a_browser(site) as alice, a_browser(site) as local:
+        alice.cookies.update(cookies_of(await signed_in(registry.app, "alice")))
+        local.cookies.update(cookies_of(await signed_in(registry.app, "local")))
+        archive = {"archive": ("greet.zip", a_zip({"greet/SKILL.md": a_skill("greet")}))}
+        answer = await alice.post("/api/v1/submissions/upload", files=archive)
+        assert answer.status_code == 201, answer.text
+        await registry.work()
+        url = "/api/v1/skills/local/uploads/greet/unlist"
+        assert (await local.post(url, json=WHY)).status_code == 403
+        assert (await alice.post(url, json=WHY)).status_code == 200
+
+
+@pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": "  x  "}, {"reason": "x" * 1001}, {"why": "So."}])
+async def test_nothing_is_taken_back_without_a_reason(registry: Registry, body: dict[str, str]) -> None:
+    """I31: every negative decision has a reason."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    for what in ("versions/1.0.0/yank", "versions/1.0.0/deprecate", "unlist"):
+        answer = await registry.client.post(f"/api/v1/skills/{name}/{what}", json=body, headers=KEY)
+        assert answer.status_code == 400, answer.text
+    await agree(registry, name)
