@@ -16,6 +16,8 @@ from obstore.store import LocalStore, from_url
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
+from assay.edge.kv import Edge
+from assay.edge.places import open_edge
 from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
@@ -36,6 +38,7 @@ from assay.queue.worker import Gate, WorkerOptions
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
+from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
@@ -46,15 +49,19 @@ from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
 
 REMEMBERED_IDENTITIES = 10_000
+# How often a process looks whether the database still answers, if nobody has noticed otherwise.
+WATCH_SECONDS = 2
 
 
 @dataclass(frozen=True)
 class App:
-    """What every process holds: settings, the database, the blobs, the time."""
+    """What every process holds: settings, the database and its copy at the edge, the blobs, the time."""
 
     settings: Settings
     database_url: str
     store: Database
+    edge: Edge
+    copy: PublishedCopy
     blobs: Blobs
     github: GitHub
     finder: SkillFinder
@@ -66,13 +73,18 @@ class App:
 async def open_app(settings: Settings, *, application: str, clock: Clock | None = None) -> AsyncIterator[App]:
     """Open everything, or raise an error that says what is missing."""
     url, clock = database_url(settings), clock or Clock()
-    async with open_database(url, PoolOptions(application=application)) as store, open_session() as session:
+    pool = PoolOptions(application=application, watch_seconds=WATCH_SECONDS)
+    async with open_database(url, pool) as store, open_session() as session, opened_edge(settings) as edge:
         await check_schema(store)
+        copy = PublishedCopy(edge, clock.now)
+        store.breaker.on_recovery(copy.forget)
         github = _github(settings, session, clock)
         yield App(
             settings=settings,
             database_url=url,
             store=store,
+            edge=edge,
+            copy=copy,
             blobs=open_blobs(settings),
             github=github,
             finder=SkillFinder(github, clock),
@@ -172,6 +184,16 @@ def database_url(settings: Settings) -> str:
 def embedded_server(settings: Settings) -> Server:
     """The PostgreSQL in the data directory."""
     return Server(settings.data_dir / "postgres")
+
+
+@asynccontextmanager
+async def opened_edge(settings: Settings) -> AsyncIterator[Edge]:
+    """The edge copy that the settings name; nothing is connected before it is used."""
+    edge = open_edge(settings.edge_url.get_secret_value(), settings.data_dir)
+    try:
+        yield edge
+    finally:
+        await edge.close()
 
 
 def open_blobs(settings: Settings) -> Blobs:
