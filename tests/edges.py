@@ -1,9 +1,7 @@
 """The stores of the edge copy under test: LMDB in a folder, and a real Redis server."""
 
-import asyncio
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -44,8 +42,8 @@ class RedisServer:
     def start(self) -> None:
         """Start, and wait until it answers."""
         options = ("--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-        log = tempfile.TemporaryFile()
-        self._process = subprocess.Popen([REDIS_SERVER_PATH, *options], stdout=log, stderr=log, cwd="/tmp")
+        silent = subprocess.DEVNULL
+        self._process = subprocess.Popen([REDIS_SERVER_PATH, *options], stdout=silent, stderr=silent, cwd="/tmp")
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             with socket.socket() as probe:
@@ -142,8 +140,3 @@ async def contents_of(edge: Edge) -> dict[str, bytes | None]:
     prefixes = ("skill:", "detail:", "alias:", "sub:", "block:", "skills:", "copy:")
     pages = [item for prefix in prefixes async for page in walk(edge, below(prefix)) for item in page.items]
     return {item.key: item.value for item in pages}
-
-
-async def settle() -> None:
-    """Let what was begun in the background begin."""
-    await asyncio.sleep(0)

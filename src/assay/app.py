@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,8 +30,10 @@ from assay.judge.policy import Policy
 from assay.model.clock import Clock
 from assay.model.errors import Unavailable
 from assay.model.files import write_once
+from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
+from assay.projection.rebuild import Backfill
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
@@ -47,6 +49,7 @@ from assay.store.keys import register_key
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
+from assay.submit.restore import submit_lost
 
 REMEMBERED_IDENTITIES = 10_000
 # How often a process looks whether the database still answers, if nobody has noticed otherwise.
@@ -122,6 +125,16 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def backfill_of(app: App, by: str) -> Backfill:
+    """How a rebuild submits what only the edge copy knows."""
+
+    async def backfill(lost: Sequence[Skill]) -> int:
+        async with app.store.begin() as db:
+            return await submit_lost(db, lost, by=by)
+
+    return backfill
 
 
 def pause_gate(app: App) -> Gate:

@@ -1,6 +1,7 @@
 """The published skills, from their own keys, and the index that is made of them."""
 
 import asyncio
+from itertools import pairwise
 
 from assay.edge.enumerate import CUTS, enumerate_published, ranges
 from assay.edge.index import read_index, read_index_head, write_index
@@ -29,7 +30,18 @@ class Watched:
 async def test_everything_that_is_published_is_enumerated(edge: Edge) -> None:
     """R72, R73, R75, R94: 5,000 keys, many pages at once, each skill once, in the order of the names."""
     names = sorted(f"{chr(97 + n % 26)}{n % 10}/repo-{n % 5}/skill-{n}" for n in range(4_990))
-    names += ["äther/repo/skill", "愛/repo/skill", "0/0/0", "A/b/c", "~/b/c", "_x/b/c", "zzz/b/c", "9/9/9", "m/m/m", "-/-/-"]
+    names += [
+        "äther/repo/skill",
+        "愛/repo/skill",
+        "0/0/0",
+        "A/b/c",
+        "~/b/c",
+        "_x/b/c",
+        "zzz/b/c",
+        "9/9/9",
+        "m/m/m",
+        "-/-/-",
+    ]
     await put_listings(edge, names)
     watched = Watched(edge)
     found = await enumerate_published(watched, lambda skill: skill.name, limit=200)
@@ -54,7 +66,7 @@ def test_the_pieces_are_the_whole() -> None:
     pieces = ranges("skill:", CUTS)
     assert pieces[0].start == "skill:"
     assert pieces[-1].stop == "skill;"
-    assert all(one.stop == next.start and one.start < one.stop for one, next in zip(pieces, pieces[1:], strict=False))
+    assert all(one.start < one.stop == other.start for one, other in pairwise(pieces))
 
 
 async def test_the_index_has_what_the_enumeration_has(edge: Edge) -> None:

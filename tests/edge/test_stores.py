@@ -67,7 +67,7 @@ async def test_pages_are_in_order_and_have_no_ceiling(edge: Edge) -> None:
 
 async def test_a_range_ends_where_it_says(edge: Edge) -> None:
     """Neighbouring prefixes do not run into each other, and a start is part of its range."""
-    values = {key: b"x" for key in ("skill:a", "skill:b", "skill:é", "skill;", "skills:published-index", "sub:1")}
+    values = dict.fromkeys(("skill:a", "skill:b", "skill:é", "skill;", "skills:published-index", "sub:1"), b"x")
     await edge.write(values, (), since=0, serial=1)
     assert await keys_of(edge, "skill:") == ["skill:a", "skill:b", "skill:é"]
     page = await edge.page(Range("skill:b", "skill:é"))

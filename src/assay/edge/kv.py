@@ -7,6 +7,8 @@ from typing import Protocol
 from assay.model.errors import Unavailable
 
 PAGE = 1_000
+# The code of the error that says that the store is away.
+EDGE_AWAY = "edge_unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +84,4 @@ async def walk(edge: Edge, keys: Range, *, limit: int = PAGE) -> AsyncIterator[P
 def edge_away(problem: Exception) -> Unavailable:
     """The one error of a store that does not answer."""
     cause = f"{type(problem).__name__}: {next(iter(str(problem).splitlines()), '')}"
-    return Unavailable("The edge copy does not answer.", code="edge_unavailable", retry_after_seconds=5, cause=cause)
+    return Unavailable("The edge copy does not answer.", code=EDGE_AWAY, retry_after_seconds=5, cause=cause)

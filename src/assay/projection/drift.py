@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.edge.enumerate import Tally, read_value
 from assay.edge.index import read_index_head
 from assay.edge.keys import SKILL, skill_key
-from assay.edge.kv import PAGE, Edge, Item, below, walk
+from assay.edge.kv import EDGE_AWAY, PAGE, Edge, Item, below, walk
 from assay.edge.values import SkillValue
 from assay.model.errors import Unavailable
 from assay.model.skill import Skill
@@ -73,6 +73,7 @@ class Comparison:
 class SkillsHealth:
     """All sources of the catalogue side by side. The index count is None if there is no index."""
 
+    serial: int
     index_count: int | None
     comparison: Comparison
     counted: int
@@ -137,9 +138,9 @@ async def read_skills_health(store: Database, edge: Edge) -> SkillsHealth:
             seen = Comparison()
             await _compare_rows(db, edge, moving, seen)
             await _compare_keys(db, edge, serial, moving, seen)
-            return SkillsHealth(head.count if head else None, seen, await count_skills(db), lag, None)
+            return SkillsHealth(serial, head.count if head else None, seen, await count_skills(db), lag, None)
     except Unavailable as problem:
-        if problem.code != "edge_unavailable":
+        if problem.code != EDGE_AWAY:
             raise
         return await _without_edge(store, str(problem.details.get("cause", problem.message)))
 
@@ -210,4 +211,4 @@ async def _moving_names(db: AsyncConnection, names: set[str], moving: set[UUID])
 async def _without_edge(store: Database, problem: str) -> SkillsHealth:
     async with store.snapshot() as db:
         number = await count_skills(db)
-    return SkillsHealth(None, Comparison(rows=number), number, None, problem)
+    return SkillsHealth(0, None, Comparison(rows=number), number, None, problem)

@@ -122,11 +122,14 @@ class PublishedCopy:
         [raw, detail] = await self.edge.get([skill_key(name), detail_key(name)])
         if raw is None:
             return await self._find_in_index(name, wanted)
-        value = decode(raw, SkillValue)
-        if detail is None:
-            return SkillDetail(value.skill, [], [], [])
-        rest = decode(detail, DetailValue)
-        return SkillDetail(value.skill, rest.versions, rest.files, rest.scans)
+        tally = Tally()
+        value = read_value(Item(skill_key(name), raw), SkillValue, tally)
+        rest = read_value(Item(detail_key(name), detail), DetailValue, tally)
+        if tally.number:
+            log.error("Values of the edge copy cannot be read", number=tally.number, keys=tally.keys)
+        if value is None:
+            return await self._find_in_index(name, wanted)
+        return SkillDetail(value.skill, rest.versions, rest.files, rest.scans) if rest else _bare(value.skill)
 
     async def submissions(self) -> list[Submission]:
         """What is under way."""
@@ -211,7 +214,7 @@ class PublishedCopy:
         snapshot = await self.snapshot()
         for card in snapshot.cards:
             if card.name == name and card.skill is not None:
-                return SkillDetail(card.skill, [], [], [])
+                return _bare(card.skill)
         raise NotFound(f"There is no skill {wanted} in the copy of the catalogue.", code="skill_not_found")
 
     async def _values(self, prefix: str, kind: type[Kind]) -> AsyncIterator[Kind]:
@@ -223,6 +226,11 @@ class PublishedCopy:
                     yield value
         if tally.number:
             log.error("Values of the edge copy cannot be read", number=tally.number, keys=tally.keys[:10])
+
+
+def _bare(skill: Skill) -> SkillDetail:
+    """A listing whose details are lost."""
+    return SkillDetail(skill, [], [], [])
 
 
 def _card(skill: Skill, *, whole: bool = False) -> Card:

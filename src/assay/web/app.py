@@ -23,6 +23,7 @@ from assay.model.account import Caller
 from assay.model.errors import AssayError
 from assay.serve.live import Hub
 from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
+from assay.web.admin import edge_copy
 from assay.web.admin import queue as admin_queue
 from assay.web.api import audit, changes, skills, submissions
 from assay.web.api.event_views import encode_happenings
@@ -65,6 +66,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             changes.changes,
             changes.keys,
             admin_queue.router,
+            edge_copy.router,
             audit.audit,
             session.me,
             session.refresh_page,

@@ -1,6 +1,7 @@
 """The list of skills, with search, and the page of one skill."""
 
 from asyncio import to_thread
+from collections.abc import Sequence
 from typing import Annotated
 
 import structlog
@@ -8,11 +9,13 @@ from litestar import get
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
 
+from assay.app import App
 from assay.model.capability import Capabilities
 from assay.model.errors import Invalid, NotFound, Unavailable
 from assay.scan.front_matter import read_front_matter
-from assay.serve.catalogue import SkillDetail, read_catalogue, read_skill
+from assay.serve.catalogue import CataloguePage, SkillDetail, read_catalogue, read_skill
 from assay.serve.search import DEEPEST, find_skills
+from assay.serve.starter import StarterSkill, starter_skills
 from assay.web.access import PUBLIC
 from assay.web.api.present import repository_url
 from assay.web.given import Assay
@@ -39,7 +42,10 @@ async def skills(
     async with assay.store.snapshot() as db:
         page = await read_catalogue(db, cursor=cursor, limit=PAGE)
     more = {"cursor": page.next_cursor} if page.next_cursor else None
-    return Template("skills.html", context={"q": "", "skills": page.skills, "total": page.total, "more": more})
+    return Template(
+        "skills.html",
+        context={"q": "", "skills": page.skills, "total": page.total, "more": more, "starters": _starters(page)},
+    )
 
 
 @get("/skills/{owner:str}/{repo:str}/{skill:str}", opt=PUBLIC, include_in_schema=False)
@@ -53,7 +59,7 @@ async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: 
         "scan": detail.scans[0] if detail.scans else None,
         "capabilities": _capabilities(detail),
         "repo_url": repository_url(detail.skill.repository, assay.settings.github_web_url),
-        "instructions": await _instructions(assay, detail),
+        "instructions": await instructions_of(assay, detail),
     }
     return Template("skill.html", context=context)
 
@@ -63,7 +69,14 @@ async def _hits(assay: Assay, q: str, offset: int) -> Template:
         found = await find_skills(db, q, web_url=assay.settings.github_web_url, limit=PAGE, offset=offset)
     onward = offset + PAGE
     more = {"q": q, "offset": onward} if found.has_more and onward <= DEEPEST else None
-    return Template("skills.html", context={"q": q, "skills": found.skills, "total": None, "more": more})
+    return Template(
+        "skills.html", context={"q": q, "skills": found.skills, "total": None, "more": more, "starters": ()}
+    )
+
+
+def _starters(page: CataloguePage) -> Sequence[StarterSkill]:
+    """What could be submitted, where there is nothing else to show."""
+    return starter_skills() if page.total == 0 else ()
 
 
 def _capabilities(detail: SkillDetail) -> Capabilities:
@@ -71,7 +84,7 @@ def _capabilities(detail: SkillDetail) -> Capabilities:
     return next((scan.report.capabilities for scan in detail.scans if scan.tier == 1), Capabilities())
 
 
-async def _instructions(assay: Assay, detail: SkillDetail) -> str | None:
+async def instructions_of(assay: App, detail: SkillDetail) -> str | None:
     """The SKILL.md as HTML; None if its bytes cannot be had, which the page says: the rest of it still stands."""
     file = next((file for file in detail.files if file.path == "SKILL.md"), None)
     if file is None:
