@@ -14,7 +14,6 @@ from pydantic import SecretStr
 from assay.edge.keys import INDEX
 from assay.edge.kv import Edge
 from assay.github.fake import FakeGitHub
-from assay.projection.projector import Projector
 from assay.settings import Settings
 from assay.store.database import open_database
 from assay.store.embedded import Server
@@ -22,6 +21,7 @@ from assay.store.migrate import migrate
 from tests.conftest import SECRET, Registry, open_registry
 from tests.edges import contents_of, edge_url, keys_of, redis_server
 from tests.processes import until
+from tests.projection.copies import bring_level
 from tests.skills import a_repository, a_skill
 
 __all__ = ["edge_url", "redis_server"]
@@ -70,11 +70,6 @@ async def copied(own_server: Server, settings: Settings, github: FakeGitHub, edg
             )
 
 
-def projector_of(registry: Registry) -> Projector:
-    """The projector of a registry."""
-    return Projector(registry.app.store, registry.app.edge, registry.app.clock.now)
-
-
 async def told(value: bool) -> bool:
     """The value, for those who wait for it."""
     return value
@@ -98,7 +93,7 @@ def check_marked(answer: httpx.Response, source: str) -> None:
 
 async def test_reading_goes_on_without_the_database(copied: Registry, own_server: Server) -> None:
     """R86, R103, R15, I23, I24: every read route answers from the copy, marked; writes are refused; it recovers alone."""
-    await projector_of(copied).catch_up()
+    await bring_level(copied, copied.app.edge)
     get = copied.client.get
     healthy = {path: (await get(path)).json() for path in (LIST, SEARCH, DETAIL)}
     page = (await get(f"{LIST}?limit=2")).json()
@@ -159,9 +154,8 @@ async def check_refusals(registry: Registry) -> None:
 
 async def test_the_sources_follow_each_other(copied: Registry, own_server: Server) -> None:
     """R86, R95, R103, I1: enumeration, then the index, then the starter catalogue; none is empty by error."""
-    projector, edge, get = projector_of(copied), copied.app.edge, copied.client.get
-    await projector.catch_up()
-    await projector.keep_index()
+    edge, get = copied.app.edge, copied.client.get
+    await bring_level(copied, edge)
     own_server.stop()
     check_marked(await get(LIST), "enumeration")
     await strike(edge, [*await keys_of(edge, "skill:"), *await keys_of(edge, "detail:")])
@@ -196,8 +190,8 @@ async def strike(edge: Edge, keys: list[str]) -> None:
 
 async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_server: Server) -> None:
     """R95: the larger set is served; the index is made anew beside the request, which is counted."""
-    projector, edge = projector_of(copied), copied.app.edge
-    await projector.catch_up()
+    edge = copied.app.edge
+    await bring_level(copied, edge)
     await strike(edge, [INDEX])
     own_server.stop()
     check_marked(await copied.client.get(LIST), "enumeration")
@@ -207,7 +201,7 @@ async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_serv
 
 async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_server: Server) -> None:
     """I57: once it is known to be away, a hundred readers are answered without asking it."""
-    await projector_of(copied).catch_up()
+    await bring_level(copied, copied.app.edge)
     own_server.stop()
     breaker = copied.app.store.breaker
     await copied.client.get(LIST)
@@ -226,7 +220,7 @@ async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_se
 
 async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
     """R96, I1: with every key of the copy deleted, no answer of a healthy registry changes."""
-    await projector_of(copied).catch_up()
+    await bring_level(copied, copied.app.edge)
     paths = (LIST, SEARCH, DETAIL, "/api/v1/submissions/stats", "/api/v1/changes")
     before = {path: (await copied.client.get(path)).json() for path in paths}
     pages = {path: (await copied.client.get(path, headers=BROWSER)).text for path in (*PAGES, "/queue")}

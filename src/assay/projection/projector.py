@@ -1,7 +1,7 @@
 """The projector: takes over every change into the copy, in order, as soon as it has a serial.
 
 It goes on from the serial that is in the copy itself, and each page of changes is one write that moves that serial on:
-it may be killed anywhere and done again. A copy that is empty or of another form is made anew.
+it may be killed anywhere and done again. A copy that is empty, unfinished or of another form is made anew.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Projector:
         await asyncio.gather(hearing, following, asked, return_exceptions=True)
 
     async def catch_up(self) -> int:
-        """Take over everything that is committed by now and may have a serial; how many changes that were."""
+        """Take over everything that may have a serial by now; how many changes that were."""
         count = 0
         while True:
             async with self._store.begin() as db:
@@ -87,8 +87,8 @@ class Projector:
                 )
             if await self._is_of_use(newest):
                 return await self._take_page(db, since)
-        log.warning("The edge copy is empty or of another form: it is made anew")
-        await rebuild(self._store, self._edge, self._now, anew=True)
+        log.warning("The edge copy is empty, unfinished or of another form: it is made anew")
+        await rebuild(self._store, self._edge, self._now)
         return Pass(0, has_more=True)
 
     async def _take_page(self, db: AsyncConnection, since: int) -> Pass:
@@ -118,9 +118,11 @@ class Projector:
         self._index_due = monotonic() + min(pause, LONGEST_INDEX_PAUSE_SECONDS)
 
     async def _is_of_use(self, newest: int) -> bool:
-        """Whether there is a copy to go on from, in the form that this release reads."""
+        """Whether there is a whole copy to go on from, in the form that this release reads."""
         state = await read_state(self._edge)
-        return newest == 0 if state is None else state.form == form_of_values()
+        if state is None:
+            return newest == 0
+        return state.form == form_of_values() and state.as_of is not None
 
     async def _is_stale(self) -> bool:
         state = await read_state(self._edge)

@@ -18,7 +18,7 @@ from assay.edge.enumerate import Tally, read_value
 from assay.edge.index import write_index
 from assay.edge.keys import ALIAS, BLOCK, DETAIL, INDEX, REBUILD, SKILL, STATE, SUBMISSION
 from assay.edge.kv import Edge, Item, below
-from assay.edge.state import read_rebuild
+from assay.edge.state import read_rebuild, read_state
 from assay.edge.values import (
     AliasValue,
     BlockValue,
@@ -83,16 +83,15 @@ async def rebuild(
     edge: Edge,
     now: Callable[[], datetime],
     *,
-    anew: bool = False,
     backfill: Backfill | None = None,
     progress: Callable[[RebuildValue], None] = lambda _: None,
 ) -> Rebuilt:
     """Make everything in the copy what the tables say. Raises Conflict if somebody else is at it.
 
-    `anew` is for a copy that has no serial to go on from.
+    Without `backfill`, listings of which the tables know nothing stay: somebody may still want to submit them again.
     """
     async with _alone(store, edge) as keep:
-        if anew or await _is_set_back(store, edge):
+        if await _has_nothing_to_go_on_from(store, edge):
             await _set_serial(store, edge)
         work = _Rebuild(store, edge, now, backfill, await _begin(edge, now()))
         while work.at.stage != "":
@@ -181,10 +180,12 @@ class _Rebuild:
         page = await self._edge.page(below(prefix), after=self.at.after, limit=BATCH)
         tally, draft = Tally(), Draft()
         wrong, lost = await _judge(db, prefix, page.items, tally)
+        if self._backfill is None:
+            wrong -= lost.keys()
         draft.strikes |= wrong | set(tally.keys)
         if prefix == SKILL and draft.strikes:
             draft.strikes.add(INDEX)
-        backfilled = await self._backfill(lost) if self._backfill is not None and lost else 0
+        backfilled = await self._backfill(list(lost.values())) if self._backfill is not None and lost else 0
         orphaned = len(wrong) if prefix == ALIAS else 0
         at = self._moved(
             page.next_cursor, serial, errors=tally.number, orphaned_aliases=orphaned, backfilled=backfilled
@@ -201,35 +202,37 @@ class _Rebuild:
         return RebuildValue(**fields | place | {"serial": serial, "updated_at": self._now()})
 
 
-async def _judge(db: AsyncConnection, prefix: str, items: Sequence[Item], tally: Tally) -> tuple[set[str], list[Skill]]:
-    """The keys that should not be there, and the listings of which the tables know nothing at all."""
+async def _judge(
+    db: AsyncConnection, prefix: str, items: Sequence[Item], tally: Tally
+) -> tuple[set[str], dict[str, Skill]]:
+    """The keys that should not be there; and those of them whose listings the tables know nothing of at all."""
     match prefix:
         case "skill:":
             return await _judge_skills(db, items, tally)
         case "detail:":
             names = {key: value.name for key, value in _read(items, DetailValue, tally)}
             live = await live_names(db, set(names.values()))
-            return {key for key, name in names.items() if name not in live}, []
+            return {key for key, name in names.items() if name not in live}, {}
         case "alias:":
             aliases = {key: value.alias for key, value in _read(items, AliasValue, tally)}
             led = await resolve_aliases(db, set(aliases.values()))
-            return {key for key, alias in aliases.items() if alias not in led}, []
+            return {key for key, alias in aliases.items() if alias not in led}, {}
         case "sub:":
             given = {key: value.submission.id for key, value in _read(items, SubmissionValue, tally)}
             active = {each.id for each in await submissions_under_way(db, ids=given.values())}
-            return {key for key, number in given.items() if number not in active}, []
+            return {key for key, number in given.items() if number not in active}, {}
         case _:
             entries = {key: value.entry.id for key, value in _read(items, BlockValue, tally)}
             holding = {each.id for each in await blocks_of(db, entries.values())}
-            return {key for key, number in entries.items() if number not in holding}, []
+            return {key for key, number in entries.items() if number not in holding}, {}
 
 
-async def _judge_skills(db: AsyncConnection, items: Sequence[Item], tally: Tally) -> tuple[set[str], list[Skill]]:
+async def _judge_skills(db: AsyncConnection, items: Sequence[Item], tally: Tally) -> tuple[set[str], dict[str, Skill]]:
     skills = {key: value.skill for key, value in _read(items, SkillValue, tally)}
     names = {skill.name for skill in skills.values()}
     live, known = await live_names(db, names), await known_names(db, names)
     wrong = {key for key, skill in skills.items() if skill.name not in live}
-    return wrong, [skills[key] for key in sorted(wrong) if skills[key].name not in known]
+    return wrong, {key: skills[key] for key in sorted(wrong) if skills[key].name not in known}
 
 
 def _read(items: Sequence[Item], kind: type[Kind], tally: Tally) -> list[tuple[str, Kind]]:
@@ -267,18 +270,20 @@ async def _begin(edge: Edge, now: datetime) -> RebuildValue:
     )
 
 
-async def _is_set_back(store: Database, edge: Edge) -> bool:
+async def _has_nothing_to_go_on_from(store: Database, edge: Edge) -> bool:
+    """Whether the serial of the copy says nothing: it is of another form, or of what the database has forgotten."""
+    state = await read_state(edge)
     async with store.begin() as db:
-        return await edge.read_serial() > await newest_serial(db)
+        return state is None or state.form != form_of_values() or await edge.read_serial() > await newest_serial(db)
 
 
 async def _set_serial(store: Database, edge: Edge) -> None:
-    """From here on the projector follows; everything before comes with the rebuild."""
+    """From here on the projector follows; everything before comes with the rebuild, which begins at its beginning."""
     async with store.begin() as db:
         await wait_for_copy(db, edge.identity)
         since, newest = await edge.read_serial(), await newest_serial(db)
         state = StateValue(serial=newest, as_of=None, form=form_of_values())
-        await edge.write({STATE: encode(state)}, (), since=since, serial=newest)
+        await edge.write({STATE: encode(state)}, {REBUILD}, since=since, serial=newest)
 
 
 def _id(after: str | None) -> UUID | None:
