@@ -29,7 +29,7 @@ WITH listed AS (
 )
 INSERT INTO skill_version (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark)
 SELECT current_version_id, listed.id, '1.0.0', 1, :digest, repeat('b', 40), scan.id, 'SCANNED', 90, '{}'
-FROM listed, scan
+FROM listed, scan WHERE scan.content_digest = :digest
 """
 DIGEST = "sha256:" + "a" * 64
 
