@@ -55,6 +55,8 @@ log = structlog.get_logger()
 Kind = TypeVar("Kind", bound=Value)
 BATCH = 500
 TRIES = 10
+# Batches.
+LOG_EVERY = 20
 # A rebuild that stopped longer ago is begun again.
 RESUMABLE = timedelta(hours=1)
 LISTINGS, SUBMISSIONS, BLOCKS = "listings", "submissions", "blocklist"
@@ -93,12 +95,15 @@ async def rebuild(
     async with _alone(store, edge) as keep:
         if await _has_nothing_to_go_on_from(store, edge):
             await _set_serial(store, edge)
-        work = _Rebuild(store, edge, now, backfill, await _begin(edge, now()))
+        work, steps = _Rebuild(store, edge, now, backfill, await _begin(edge, now())), 0
         while work.at.stage != "":
             await keep()
+            stage = work.at.stage
             await work.step()
             progress(work.at)
-            log.info("Rebuilding the edge copy", stage=work.at.stage, rebuilt=work.at.rebuilt, errors=work.at.errors)
+            steps += 1
+            if stage != work.at.stage or steps % LOG_EVERY == 0:
+                log.info("Rebuilding the edge copy", stage=stage, rebuilt=work.at.rebuilt, errors=work.at.errors)
         return await work.finish()
 
 

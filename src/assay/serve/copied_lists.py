@@ -1,6 +1,5 @@
 """Lists and searches of the copy: the same orders and cursors as those of the database, without it."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,9 +35,13 @@ def page_of_cards(snapshot: Snapshot, *, cursor: str | None, limit: int) -> Card
 
 def search_cards(snapshot: Snapshot, wanted: str) -> list[Card]:
     """All in which every word occurs, those that are called so first; a plain search, for want of a better one."""
-    words = wanted.lower().split()
+    wanted = wanted.lower()
+    words = wanted.split()
     found = [card for card in snapshot.cards if all(word in card.text for word in words)]
-    return sorted(found, key=lambda card: _rank(card.name, wanted.lower(), words))
+    ranked: tuple[list[Card], ...] = ([], [], [], [])
+    for card in found:
+        ranked[_rank(card.name, wanted, words)].append(card)
+    return [card for rank in ranked for card in rank]
 
 
 def page_of_submissions(under_way: Sequence[Submission], query: QueueQuery) -> tuple[list[Submission], int]:
@@ -61,13 +64,12 @@ def page_of_submissions(under_way: Sequence[Submission], query: QueueQuery) -> t
 
 
 def _rank(name: str, wanted: str, words: Sequence[str]) -> int:
-    owner, repository, slug = name.split("/")
-    if wanted in (name, slug):
+    if name == wanted or name.endswith(f"/{wanted}"):
         return 0
-    if wanted == f"{owner}/{repository}":
+    if name.startswith(f"{wanted}/"):
         return 1
-    parts = set(re.split(r"[^\w]+", slug))
-    return 2 if all(word in parts for word in words) else 3
+    slug = name.rpartition("/")[2]
+    return 2 if all(word in slug for word in words) else 3
 
 
 def _matches(submission: Submission, filters: Filters) -> bool:

@@ -51,6 +51,7 @@ async def bring_in(
                 done.note(each.line, each.problem)
         await _bring_in_batch(store, finder, [each for each in batch if isinstance(each, DumpedSkill)], done, by)
         log.info("Importing", lines=done.lines, submitted=done.backfilled, errors=done.errors)
+    done.problems.sort(key=lambda each: each.line)
     return done
 
 
