@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from assay.edge.enumerate import CUTS, enumerate_published, ranges
 from assay.edge.index import read_index, read_index_head, write_index
-from assay.edge.keys import INDEX, part_key
+from assay.edge.keys import INDEX, INDEX_KEYS, INDEX_UNDER_WAY, part_key
 from assay.edge.kv import Edge, Page, Range
 from tests.edges import THEN, put_listings
 
@@ -85,6 +85,35 @@ async def test_the_index_has_what_the_enumeration_has(edge: Edge) -> None:
     assert head is not None
     assert (head.count, head.parts) == (1, 1)
     assert await edge.get([part_key(5)]) == [None]
+
+
+async def test_an_index_never_has_what_was_taken_down(edge: Edge) -> None:
+    """I13: a listing that goes while the index is being made takes the index with it; other changes do not stop it."""
+    await put_listings(edge, [f"a/b/skill-{number:04}" for number in range(1_500)])
+    for strikes in (frozenset({"skill:a/b/skill-0001"}) | INDEX_KEYS, frozenset({"sub:1"})):
+        striking = Striking(edge, strikes)
+        head = await write_index(striking, THEN)
+        assert striking.is_done
+        assert (head is None) == ("skill:a/b/skill-0001" in strikes)
+        assert (await read_index_head(edge)) == head
+    assert await edge.get([INDEX_UNDER_WAY]) == [None]
+
+
+class Striking:
+    """A store in which somebody removes keys just after the first part of an index was written."""
+
+    def __init__(self, edge: Edge, strikes: frozenset[str]) -> None:
+        self._edge, self._strikes, self.is_done = edge, strikes, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._edge, name)
+
+    async def write(self, puts: dict[str, bytes], strikes: set[str], *, since: int, serial: int) -> bool:
+        """Writes, and then strikes."""
+        done = await self._edge.write(puts, strikes, since=since, serial=serial)
+        if part_key(0) in puts and not self.is_done:
+            self.is_done = await self._edge.write({}, self._strikes, since=serial, serial=serial + 1)
+        return done
 
 
 async def test_an_index_that_cannot_be_read_is_none(edge: Edge) -> None:

@@ -53,8 +53,7 @@ async def enumerate_published(
     async def piece(keys: Range) -> list[Kept]:
         found: list[Kept] = []
         async for page in walk(edge, keys, limit=limit):
-            values = await asyncio.to_thread(_read_all, page.items, tally)
-            found += [keep(value.skill) for value in values]
+            found += await asyncio.to_thread(_read_all, page.items, keep, tally)
         return found
 
     async with asyncio.TaskGroup() as group:
@@ -81,6 +80,6 @@ def read_value(item: Item, kind: type[Kind], tally: Tally) -> Kind | None:
     return None
 
 
-def _read_all(items: Sequence[Item], tally: Tally) -> list[SkillValue]:
+def _read_all(items: Sequence[Item], keep: Callable[[Skill], Kept], tally: Tally) -> list[Kept]:
     values = (read_value(item, SkillValue, tally) for item in items)
-    return [value for value in values if value is not None]
+    return [keep(value.skill) for value in values if value is not None]

@@ -6,6 +6,9 @@ from uuid import UUID
 SKILL, DETAIL, ALIAS, SUBMISSION, BLOCK = "skill:", "detail:", "alias:", "sub:", "block:"
 INDEX = "skills:published-index"
 INDEX_PART = f"{INDEX}:"
+INDEX_UNDER_WAY = f"{INDEX}-under-way"
+# What goes with every listing that is taken down.
+INDEX_KEYS = frozenset({INDEX, INDEX_UNDER_WAY})
 STATE, REBUILD = "copy:state", "copy:rebuild"
 
 # What LMDB allows, in bytes, less the room for a digest.

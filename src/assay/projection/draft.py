@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.edge.keys import INDEX, alias_key, block_key, detail_key, skill_key, submission_key
+from assay.edge.keys import INDEX_KEYS, alias_key, block_key, detail_key, skill_key, submission_key
 from assay.edge.values import AliasValue, BlockValue, DetailValue, SkillValue, SubmissionValue, encode
 from assay.model.blocklist import BlocklistEntry
 from assay.model.skill import Skill
@@ -45,7 +45,7 @@ class Draft:
 
     def no_listing(self, name: str) -> None:
         """A name under which nothing is listed. The index goes with it: it must not have what was taken down."""
-        self.strikes |= {skill_key(name), detail_key(name), INDEX}
+        self.strikes |= {skill_key(name), detail_key(name)} | INDEX_KEYS
 
     def alias(self, alias: str, names: Sequence[str], serial: int) -> None:
         """Another name, if it leads anywhere."""
@@ -107,7 +107,7 @@ async def draft_changes(db: AsyncConnection, concerned: Concerned, serial: int) 
         names = concerned.names | {skill.name for skill in skills}
         await draft_aliases(db, draft, names | await aliases_of(db, [each.id for each in skills]), serial)
         if not any(key in draft.removals for key in map(skill_key, names)):
-            draft.strikes.discard(INDEX)
+            draft.strikes -= INDEX_KEYS
     if concerned.submissions:
         draft.submissions(concerned.submissions, await submissions_under_way(db, ids=concerned.submissions), serial)
     if concerned.blocks:

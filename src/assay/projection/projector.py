@@ -49,17 +49,18 @@ class Projector:
     def __init__(self, store: Database, edge: Edge, now: Callable[[], datetime]) -> None:
         self._store, self._edge, self._now = store, edge, now
         self._woken = asyncio.Event()
-        self._index_due = monotonic()
 
     async def run(self, url: str, stopping: asyncio.Event) -> None:
         """Until `stopping`, whatever happens."""
         hearing = asyncio.create_task(hear_notices(url, self._woken.set, self._on_notice))
         following = asyncio.create_task(self._follow())
+        indexing = asyncio.create_task(self._index())
         asked = asyncio.create_task(stopping.wait())
-        await asyncio.wait({hearing, following, asked}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (hearing, following, asked):
+        tasks = {hearing, following, indexing, asked}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(hearing, following, asked, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def catch_up(self) -> int:
         """Take over everything that may have a serial by now; how many changes that were."""
@@ -106,16 +107,23 @@ class Projector:
         return Pass(len(changes), has_more)
 
     async def keep_index(self) -> None:
-        """Make the index anew if it lacks something, at a bounded cost."""
-        if monotonic() < self._index_due:
-            return
+        """Make the index anew if it lacks something."""
         head = await read_index_head(self._edge)
-        if head is not None and head.serial == await self._edge.read_serial():
-            return
-        started = monotonic()
-        await write_index(self._edge, self._now())
-        pause = max(INDEX_PAUSE_SECONDS, INDEX_SHARE * (monotonic() - started))
-        self._index_due = monotonic() + min(pause, LONGEST_INDEX_PAUSE_SECONDS)
+        if head is None or head.serial != await self._edge.read_serial():
+            await write_index(self._edge, self._now())
+
+    async def _index(self) -> None:
+        """Beside the changes, which do not wait for it, at a bounded cost."""
+        while True:
+            started = monotonic()
+            try:
+                await self.keep_index()
+            except Unavailable as problem:
+                log.debug("The index of the edge copy waits", problem=problem.message)
+            except Exception:
+                log.exception("A bug keeps the index of the edge copy from being made")
+            pause = max(INDEX_PAUSE_SECONDS, INDEX_SHARE * (monotonic() - started))
+            await asyncio.sleep(min(pause, LONGEST_INDEX_PAUSE_SECONDS))
 
     async def _is_of_use(self, newest: int) -> bool:
         """Whether there is a whole copy to go on from, in the form that this release reads."""
@@ -140,7 +148,6 @@ class Projector:
             try:
                 await self.catch_up()
                 is_waiting = await self._is_held_back()
-                await self.keep_index()
                 # A transaction that is still open holds others back: look again soon, and then less and less often.
                 pause = min(pause * 2, TICK_SECONDS) if is_waiting else SHORTEST_PAUSE_SECONDS
                 wait, is_away = (pause if is_waiting else TICK_SECONDS), False

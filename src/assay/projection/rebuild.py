@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.edge.enumerate import Tally, read_value
 from assay.edge.index import write_index
-from assay.edge.keys import ALIAS, BLOCK, DETAIL, INDEX, REBUILD, SKILL, STATE, SUBMISSION
+from assay.edge.keys import ALIAS, BLOCK, DETAIL, INDEX_KEYS, REBUILD, SKILL, STATE, SUBMISSION
 from assay.edge.kv import Edge, Item, below
 from assay.edge.state import read_rebuild, read_state
 from assay.edge.values import (
@@ -189,7 +189,7 @@ class _Rebuild:
             wrong -= lost.keys()
         draft.strikes |= wrong | set(tally.keys)
         if prefix == SKILL and draft.strikes:
-            draft.strikes.add(INDEX)
+            draft.strikes |= INDEX_KEYS
         backfilled = await self._backfill(list(lost.values())) if self._backfill is not None and lost else 0
         orphaned = len(wrong) if prefix == ALIAS else 0
         at = self._moved(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 from assay.model.naming import repository_key
@@ -12,6 +13,9 @@ from assay.serve.catalogue import CURSORS
 from assay.serve.copy import Card, Snapshot
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.serve.queue import QueueQuery
+
+# As in the search of the database: common words match everything.
+CANDIDATES = 2_000
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,14 @@ def page_of_cards(snapshot: Snapshot, *, cursor: str | None, limit: int) -> Card
 
 
 def search_cards(snapshot: Snapshot, wanted: str) -> list[Card]:
-    """All in which every word occurs, those that are called so first; a plain search, for want of a better one."""
+    """Those that are called so, then those in which every word occurs; of these no more than CANDIDATES."""
     wanted = wanted.lower()
-    words = wanted.split()
-    found = [card for card in snapshot.cards if all(word in card.text for word in words)]
-    ranked: tuple[list[Card], ...] = ([], [], [], [])
-    for card in found:
-        ranked[_rank(card.name, wanted, words)].append(card)
-    return [card for rank in ranked for card in rank]
+    words, ending, beginning = wanted.split(), f"/{wanted}", f"{wanted}/"
+    called = [card for card in snapshot.cards if card.name.endswith(ending) or card.name == wanted]
+    of_repository = [card for card in snapshot.cards if card.name.startswith(beginning)][:CANDIDATES]
+    matching = (card for card in snapshot.cards if all(word in card.text for word in words))
+    found = sorted(islice(matching, CANDIDATES), key=lambda card: not all(word in card.name for word in words))
+    return list({card.name: card for card in (*called, *of_repository, *found)}.values())
 
 
 def page_of_submissions(under_way: Sequence[Submission], query: QueueQuery) -> tuple[list[Submission], int]:
@@ -61,15 +65,6 @@ def page_of_submissions(under_way: Sequence[Submission], query: QueueQuery) -> t
             found.sort(key=lambda each: (each.created_at, each.id), reverse=order.descending)
     start = query.offset or 0
     return found[start : start + query.limit], len(found)
-
-
-def _rank(name: str, wanted: str, words: Sequence[str]) -> int:
-    if name == wanted or name.endswith(f"/{wanted}"):
-        return 0
-    if name.startswith(f"{wanted}/"):
-        return 1
-    slug = name.rpartition("/")[2]
-    return 2 if all(word in slug for word in words) else 3
 
 
 def _matches(submission: Submission, filters: Filters) -> bool:

@@ -179,12 +179,14 @@ class PublishedCopy:
         if head is not None and head.count > len(found.found):
             cards = [_card(skill, whole=True) async for part in read_index(self.edge, head) for skill in part]
             if len(cards) > len(found.found):
-                return Snapshot(Origin.INDEX, as_of, serial, _ordered(cards), found.unreadable, self._now())
+                ordered = await asyncio.to_thread(_ordered, cards)
+                return Snapshot(Origin.INDEX, as_of, serial, ordered, found.unreadable, self._now())
         if not found.found:
             return Snapshot(Origin.STARTER, None, serial, (), found.unreadable, self._now())
         if head is None or head.count < len(found.found):
             self._repair()
-        return Snapshot(Origin.ENUMERATION, as_of, serial, _ordered(found.found), found.unreadable, self._now())
+        ordered = await asyncio.to_thread(_ordered, found.found)
+        return Snapshot(Origin.ENUMERATION, as_of, serial, ordered, found.unreadable, self._now())
 
     def _repair(self) -> None:
         """Beside the request, which need not wait for it."""
@@ -239,4 +241,4 @@ def _card(skill: Skill, *, whole: bool = False) -> Card:
 
 
 def _ordered(cards: list[Card]) -> tuple[Card, ...]:
-    return tuple(sorted(cards, key=lambda card: (card.updated_at, card.id), reverse=True))
+    return tuple(sorted(cards, key=lambda card: (card.updated_at, card.id.int), reverse=True))
