@@ -353,7 +353,7 @@ BUDGET = {
     "/api/v1/skills": 2,
     "/api/v1/skills/search?q=skill": 1,
     "/api/v1/skills/acme/many/skill-0": 5,
-    "/metrics": 18,
+    "/metrics": 19,
 }
 
 
