@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from assay.app import watch_limits
 from assay.chores import all_chores
 from assay.model.clock import Clock
@@ -93,7 +95,7 @@ def forgotten() -> list[Path]:
 def _default(value: object) -> str:
     if value is None or value == ():
         return "none"
-    return f"`{value}`"
+    return f"`{value.get_secret_value() if isinstance(value, SecretStr) else value}`"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from assay.model.errors import Invalid
 from assay.settings import SECRET_FIELDS, Settings, variable, with_secrets
@@ -36,6 +37,7 @@ CONTRACT = {
     "ASSAY_STUCK_RECEIVED_SECONDS": None,
     "ASSAY_OLDEST_WAITING_SECONDS": 3600,
     "ASSAY_BLOBS_URL": None,
+    "ASSAY_EDGE_URL": SecretStr("lmdb:"),
     "ASSAY_LEASE_SECONDS": 30,
     "ASSAY_ENQUEUE_CHUNK": 100,
     "ASSAY_SCAN_PROCESSES": None,
@@ -108,3 +110,16 @@ def test_only_settings_reads_the_environment() -> None:
             if name in ("environ", "getenv", "environb"):
                 guilty.append(str(file))
     assert guilty == []
+
+
+@pytest.mark.parametrize("url", ["redis:", "redis://", "mysql://host", "lmdb:relative", "redis://host/name", "lmdb"])
+def test_an_edge_is_a_folder_or_a_server(url: str) -> None:
+    """Anything else is one clear error, at the start."""
+    with pytest.raises(Invalid, match="ASSAY_EDGE_URL: must be lmdb:"):
+        Settings.from_mapping({"ASSAY_EDGE_URL": url})
+
+
+def test_the_password_of_an_edge_is_not_shown() -> None:
+    """It is a secret like that of the database."""
+    settings = Settings.from_mapping({"ASSAY_EDGE_URL": "rediss://me:hidden@cache:6380/2"})
+    assert "hidden" not in repr(settings)

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +16,8 @@ from obstore.store import LocalStore, from_url
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
+from assay.edge.kv import Edge
+from assay.edge.places import open_edge
 from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
@@ -28,14 +30,17 @@ from assay.judge.policy import Policy
 from assay.model.clock import Clock
 from assay.model.errors import Unavailable
 from assay.model.files import write_once
+from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
+from assay.projection.rebuild import Backfill
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
+from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
@@ -44,18 +49,23 @@ from assay.store.keys import register_key
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
+from assay.submit.restore import submit_lost
 from assay.upstream import Watch
 
 REMEMBERED_IDENTITIES = 10_000
+# How often a process looks whether the database still answers, if nobody has noticed otherwise.
+WATCH_SECONDS = 2
 
 
 @dataclass(frozen=True)
 class App:
-    """What every process holds: settings, the database, the blobs, the key that signs, the time."""
+    """What every process holds: settings, the database and its copy at the edge, blobs, signing key, time."""
 
     settings: Settings
     database_url: str
     store: Database
+    edge: Edge
+    copy: PublishedCopy
     blobs: Blobs
     key: SigningKey
     github: GitHub
@@ -68,16 +78,21 @@ class App:
 async def open_app(settings: Settings, *, application: str, clock: Clock | None = None) -> AsyncIterator[App]:
     """Open everything, or raise an error that says what is missing."""
     url, clock = database_url(settings), clock or Clock()
-    async with open_database(url, PoolOptions(application=application)) as store, open_session() as session:
+    pool = PoolOptions(application=application, watch_seconds=WATCH_SECONDS)
+    async with open_database(url, pool) as store, open_session() as session, opened_edge(settings) as edge:
         await check_schema(store)
         key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
         async with store.begin() as db:
             await register_key(db, key.id, key.public_pem)
+        copy = PublishedCopy(edge, clock.now)
+        store.breaker.on_recovery(copy.forget)
         github = _github(settings, session, clock)
         yield App(
             settings=settings,
             database_url=url,
             store=store,
+            edge=edge,
+            copy=copy,
             blobs=open_blobs(settings),
             key=key,
             github=github,
@@ -113,6 +128,16 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def backfill_of(app: App, by: str) -> Backfill:
+    """How a rebuild submits what only the edge copy knows."""
+
+    async def backfill(lost: Sequence[Skill]) -> int:
+        async with app.store.begin() as db:
+            return await submit_lost(db, lost, by=by)
+
+    return backfill
 
 
 def pause_gate(app: App) -> Gate:
@@ -181,6 +206,16 @@ def database_url(settings: Settings) -> str:
 def embedded_server(settings: Settings) -> Server:
     """The PostgreSQL in the data directory."""
     return Server(settings.data_dir / "postgres")
+
+
+@asynccontextmanager
+async def opened_edge(settings: Settings) -> AsyncIterator[Edge]:
+    """The edge copy that the settings name; nothing is connected before it is used."""
+    edge = open_edge(settings.edge_url.get_secret_value(), settings.data_dir)
+    try:
+        yield edge
+    finally:
+        await edge.close()
 
 
 def open_blobs(settings: Settings) -> Blobs:

@@ -45,6 +45,10 @@ class Settings(BaseModel):
     blobs_url: str | None = Field(
         None, description="Where file contents are kept: `s3://…`, `gs://…`, `az://…` or `file:///…`."
     )
+    edge_url: SecretStr = Field(
+        SecretStr("lmdb:"),
+        description="Where the edge copy is kept: `lmdb:` in the data directory, `lmdb:/folder`, or `redis://…`.",
+    )
     host: str = Field("127.0.0.1", description="The address the web process listens on.")
     port: int = Field(8000, ge=0, le=65535, description="The port the web process listens on.")
     public_url: HttpUrl | None = Field(None, description="The address people use, if not host and port.")
@@ -116,6 +120,13 @@ class Settings(BaseModel):
             raise ValueError("must look like postgresql://user:password@host:5432/name")
         if not parts.path.strip("/"):
             raise ValueError("must name a database, as in postgresql://host/name")
+        return value
+
+    @field_validator("edge_url")
+    @classmethod
+    def _is_an_edge(cls, value: SecretStr) -> SecretStr:
+        if not re.fullmatch(r"lmdb:(/\S*)?|rediss?://[^\s/]+(/\d+)?(\?\S*)?", value.get_secret_value()):
+            raise ValueError("must be lmdb:, lmdb:/folder or redis://user:password@host:6379/0")
         return value
 
     @field_validator(*SECRET_FIELDS, "internal_key_previous")

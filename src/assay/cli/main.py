@@ -26,6 +26,13 @@ class Commands(LazyGroup):
         "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
         "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),
         "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
+        "seed": Lazy("assay.cli.seed:seed", "Submit the 118 well-known skills of the starter catalogue."),
+        "import": Lazy("assay.cli.importing.app:app", "Bring in what other registries leave behind."),
+        "rebuild-index": Lazy("assay.cli.rebuild_index:rebuild_index", "Make the edge copy anew from the tables."),
+        "health": Lazy(
+            "assay.cli.health:health",
+            "Compare every listing with its copy at the edge, and say what to run if they differ.",
+        ),
         "doctor": Lazy("assay.cli.doctor.command:doctor", "Look at everything, and say what to do."),
         "admin": Lazy("assay.cli.admin:app", "Administrators: create, list, disable."),
     }

@@ -11,12 +11,16 @@ from assay.chores import all_chores
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
 from assay.pipeline import process
+from assay.projection.projector import Projector
 from assay.queue.heartbeat import InFlight, heartbeat
 from assay.queue.periodic import run_chore
 from assay.queue.worker import run_worker
 from assay.settings import Settings
 from assay.store.chores import register_chores
 from assay.store.database import PoolOptions, open_database
+
+# One for its page, and for a rebuild one more that keeps others away.
+PROJECTOR_CONNECTIONS = 3
 
 
 def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False) -> None:
@@ -31,10 +35,15 @@ async def _work(chosen: Settings, *, supervised: bool) -> None:
         chores = all_chores(watch_limits(chosen), app.clock)
         # Chores have connections of their own, one for each, so that none waits for another or for the pipeline.
         pool = PoolOptions(size=len(chores), application="assay chores")
-        async with open_database(app.database_url, pool) as maintenance:
+        projector = PoolOptions(size=PROJECTOR_CONNECTIONS, application="assay projector")
+        async with (
+            open_database(app.database_url, pool) as maintenance,
+            open_database(app.database_url, projector) as copying,
+        ):
             async with maintenance.begin() as db:
                 await register_chores(db, [chore.rhythm for chore in chores])
             async with heartbeat(app.store, "worker", lambda: in_flight.number), asyncio.TaskGroup() as group:
+                group.create_task(Projector(copying, app.edge, app.clock.now).run(app.database_url, stopping))
                 for chore in chores:
                     group.create_task(run_chore(maintenance, chore, stopping))
                 work = in_flight.counting(lambda job: process(job, tools))

@@ -47,13 +47,6 @@ class Target:
         is_of_repository = self.repository in (asked.repository, *asked.former_names)
         return is_of_repository and self.skill_name in (None, asked.skill_name)
 
-    def covers(self, other: "Target") -> bool:
-        """Whether an entry with this target is about a skill of which that much is known."""
-        if self.content_digest is not None:
-            return self.content_digest == other.content_digest
-        same_name = self.skill_name in (None, other.skill_name)
-        return same_name and (self.everywhere or self.repository == other.repository)
-
 
 @dataclass(frozen=True, slots=True)
 class BlocklistEntry:

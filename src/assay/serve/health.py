@@ -20,6 +20,7 @@ async def check_readiness(store: Database, secrets_present: bool) -> list[Check]
     """Database, migrations, secrets: each on its own, so that one failure does not hide another."""
     checks = [Check("secrets", secrets_present, "present" if secrets_present else "missing")]
     try:
+        await store.ping()  # also when it is thought to be away
         await check_schema(store)
     except Unavailable as problem:
         unknown = Check("migrations", ok=False, detail="unknown while the database is away")

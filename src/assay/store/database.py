@@ -1,5 +1,6 @@
 """The connection pool, and the one place where a silent database becomes a typed error."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,43 +11,62 @@ from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from assay.model.errors import Unavailable
+from assay.store.breaker import Breaker
+
+# The code of the error that says so.
+AWAY = "database_unavailable"
+PROBE_SECONDS = 3
 
 
 @dataclass(frozen=True)
 class PoolOptions:
-    """How many connections a process holds, and how long a statement may take."""
+    """How many connections a process holds, how long a statement may take, and how often to look if it still answers.
+
+    Without `watch_seconds` nobody looks until a statement fails.
+    """
 
     size: int = 10
     wait_seconds: float = 30
+    connect_seconds: float = 5
+    watch_seconds: float | None = None
     statement_seconds: float = 15
     application: str = "assay"
 
 
 @dataclass(frozen=True)
 class Database:
-    """PostgreSQL, for one process."""
+    """PostgreSQL, for one process. While it is known to be away, every transaction is Unavailable at once."""
 
     engine: AsyncEngine
+    breaker: Breaker
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
         """One transaction: committed at the end, rolled back if anything is raised inside."""
-        with _typed_outage():
+        self._refuse_if_away()
+        with _typed_outage(self.breaker):
             async with self.engine.begin() as connection:
                 yield connection
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """A read-only transaction in which every statement sees the same moment."""
-        with _typed_outage():
+        self._refuse_if_away()
+        with _typed_outage(self.breaker):
             async with self.engine.connect() as connection:
                 await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 yield connection
 
     async def ping(self) -> None:
-        """Raises Unavailable if the database does not answer."""
-        async with self.begin() as connection:
-            await connection.execute(text("SELECT 1"))
+        """Raises Unavailable if the database does not answer; asks it, whatever is known of it."""
+        with _typed_outage(self.breaker):
+            async with self.engine.begin() as connection:
+                await connection.execute(text("SELECT 1"))
+        self.breaker.close()
+
+    def _refuse_if_away(self) -> None:
+        if self.breaker.is_open:
+            raise _unavailable("it has not answered since, and is asked again in the background")
 
 
 @asynccontextmanager
@@ -59,7 +79,7 @@ async def open_database(url: str, options: PoolOptions | None = None) -> AsyncIt
         max_overflow=0,
         pool_timeout=options.wait_seconds,
         connect_args={
-            "timeout": 10,
+            "timeout": options.connect_seconds,
             "server_settings": {
                 "application_name": options.application,
                 "statement_timeout": str(int(options.statement_seconds * 1000)),
@@ -69,10 +89,28 @@ async def open_database(url: str, options: PoolOptions | None = None) -> AsyncIt
         },
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
+    breaker = Breaker(lambda: _answers(url, options.application), options.watch_seconds)
     try:
-        yield Database(engine)
+        yield Database(engine, breaker)
     finally:
+        await breaker.stop()
         await engine.dispose()
+
+
+async def _answers(url: str, application: str) -> bool:
+    """On a connection of its own, because those of the pool may all be waiting for an answer that never comes."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            connection = await asyncpg.connect(url, server_settings={"application_name": f"{application} probe"})
+            try:
+                await connection.execute("SELECT 1")
+            finally:
+                connection.terminate()
+    except Exception as problem:
+        if not (is_outage(problem) or isinstance(problem, asyncpg.InterfaceError)):
+            raise
+        return False
+    return True
 
 
 def dialect_url(url: str) -> URL:
@@ -87,19 +125,22 @@ def _refuse_closed(dbapi_connection: object, _record: object, _proxy: object) ->
 
 
 class _typed_outage:  # noqa: N801 - reads as a verb at its use
-    """Turns every way in which a database can be unreachable into Unavailable."""
+    """Turns every way in which a database can be unreachable into Unavailable, and has the breaker look into it."""
+
+    def __init__(self, breaker: Breaker) -> None:
+        self._breaker = breaker
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if problem is not None and is_outage(problem):
-            raise Unavailable(
-                "The database does not answer.",
-                code="database_unavailable",
-                retry_after_seconds=5,
-                cause=_in_a_line(problem),
-            ) from problem
+            self._breaker.suspect()
+            raise _unavailable(_in_a_line(problem)) from problem
+
+
+def _unavailable(cause: str) -> Unavailable:
+    return Unavailable("The database does not answer.", code=AWAY, retry_after_seconds=5, cause=cause)
 
 
 def is_outage(problem: BaseException) -> bool:

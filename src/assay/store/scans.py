@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import select, text
+from sqlalchemy import ARRAY, BigInteger, Text, any_, literal, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.capability import Capabilities
@@ -113,37 +113,45 @@ async def find_reports(
 
 async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
     """All scans of a content, newest first, with their findings."""
-    scans = (
-        await db.execute(
-            select(scan).where(scan.c.content_digest == digest).order_by(scan.c.created_at.desc(), scan.c.id.desc())
-        )
-    ).all()
+    return (await list_all_scans(db, [digest])).get(digest, [])
+
+
+async def list_all_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[str, list[Scan]]:
+    """The same of many contents; those without a scan are left out."""
+    ordered = scan.c.created_at.desc(), scan.c.id.desc()
+    of_digests = scan.c.content_digest == any_(literal(list(digests), ARRAY(Text)))
+    scans = (await db.execute(select(scan).where(of_digests).order_by(*ordered))).all()
     found: dict[int, list[Finding]] = {row.id: [] for row in scans}
     if found:
-        statement = select(finding.c.scan_id, *FINDING_COLUMNS).where(finding.c.scan_id.in_(found))
+        of_scans = finding.c.scan_id == any_(literal(list(found), ARRAY(BigInteger)))
+        statement = select(finding.c.scan_id, *FINDING_COLUMNS).where(of_scans)
         for scan_id, *columns in await db.execute(statement.order_by(finding.c.id)):
             found[scan_id].append(_finding(*columns))
-    return [
-        Scan(
-            id=row.id,
-            tier=row.tier,
-            outcome=Outcome(row.outcome),
-            decision=Decision(row.decision) if row.decision else None,
-            score=row.score,
-            path=row.path,
-            report=Report(
-                row.engine,
-                row.ruleset,
-                digest,
-                tuple(found[row.id]),
-                row.has_code,
-                row.duration_ms,
-                msgspec.convert(row.capabilities, Capabilities),
-            ),
-            created_at=row.created_at,
-        )
-        for row in scans
-    ]
+    by_digest: dict[str, list[Scan]] = {}
+    for row in scans:
+        by_digest.setdefault(row.content_digest, []).append(_scan(row, found[row.id]))
+    return by_digest
+
+
+def _scan(row: Any, findings: Sequence[Finding]) -> Scan:
+    return Scan(
+        id=row.id,
+        tier=row.tier,
+        outcome=Outcome(row.outcome),
+        decision=Decision(row.decision) if row.decision else None,
+        score=row.score,
+        path=row.path,
+        report=Report(
+            row.engine,
+            row.ruleset,
+            row.content_digest,
+            tuple(findings),
+            row.has_code,
+            row.duration_ms,
+            msgspec.convert(row.capabilities, Capabilities),
+        ),
+        created_at=row.created_at,
+    )
 
 
 def _finding(rule_id: str, family: str, severity: str, *rest: Any) -> Finding:

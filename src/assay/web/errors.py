@@ -26,6 +26,7 @@ from assay.model.errors import (
     Unauthenticated,
     Unavailable,
 )
+from assay.web.degraded.fallback import answer_without_database
 from assay.web.onward import LAPSED, ask_to_sign_in
 from assay.web.parameters import query_names
 from assay.web.reader import wants_page
@@ -51,6 +52,11 @@ def on_assay_error(request: Request[Any, Any, Any], error: AssayError) -> Respon
     """An error that the caller can understand."""
     if isinstance(error, Unauthenticated) and wants_page(request):
         return ask_to_sign_in(request, lapsed=error.code == LAPSED)
+    degraded = answer_without_database(request, error, lambda problem: _refuse(request, problem))
+    return degraded or _refuse(request, error)
+
+
+def _refuse(request: Request[Any, Any, Any], error: AssayError) -> Response[Any]:
     if isinstance(error, Unavailable):
         log.warning("Answered 503", path=request.url.path, problem=error.message)
     return _answer(request, status_of(error), error.code, error.message, headers_of(error), _more(error))

@@ -13,6 +13,7 @@ from assay.settings import SECRET_FIELDS
 from assay.web.access import PUBLIC
 from assay.web.api.problems import answer, problems
 from assay.web.api.views import CheckView, ReadinessView
+from assay.web.edge_metrics import EdgeMetrics, read_edge_metrics
 from assay.web.given import Assay, Counted
 from assay.web.queue_metrics import QueueMetrics
 
@@ -53,12 +54,14 @@ async def metrics(assay: Assay, traffic: Counted) -> str:
     async with assay.store.snapshot() as db:
         stats = await read_stats(db, now)
         health = await read_queue_health(db, now, watch_limits(assay.settings))
-    return generate_latest(_registry(stats, health)).decode() + generate_latest(traffic.registry).decode()
+        edge = await read_edge_metrics(db, assay.edge, assay.copy.tally)
+    return generate_latest(_registry(stats, health, edge)).decode() + generate_latest(traffic.registry).decode()
 
 
-def _registry(stats: Stats, health: QueueHealth) -> CollectorRegistry:
+def _registry(stats: Stats, health: QueueHealth, edge: EdgeMetrics) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(QueueMetrics(health))
+    registry.register(edge)
     submissions = Gauge("assay_submissions", "Submissions by state.", ["state"], registry=registry)
     for state, number in stats.by_state.items():
         submissions.labels(state.value).set(number)

@@ -14,6 +14,7 @@ from assay.model.errors import Invalid
 from assay.model.skill import Tier, TrustTier
 from assay.model.skill_list import Sort
 from assay.serve.search import read_skills
+from assay.serve.starter import starter_skills
 from assay.web.access import PUBLIC
 from assay.web.given import Assay
 from assay.web.skill_query import skill_query
@@ -94,6 +95,7 @@ async def skills(
         "is_narrowed": bool(kept.keys() - {"q", "sort"}),
         "is_first": cursor is None,
         "more": {**kept, "cursor": page.next_cursor} if page.next_cursor else None,
+        "starters": [] if page.hits or page.total or kept or cursor else starter_skills(),
     }
     return Template("skills.html", context=context)
 

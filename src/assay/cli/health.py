@@ -1,0 +1,62 @@
+"""`assay health`: compares the edge copy with the tables, and says what to do."""
+
+import msgspec
+import typer
+
+from assay import settings
+from assay.app import open_app
+from assay.cli.exits import Exit
+from assay.cli.logs import set_up_logs
+from assay.cli.options import AsJson
+from assay.cli.stopping import run_command
+from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
+from assay.projection.drift import read_skills_health
+from assay.settings import Settings
+from assay.web.admin.edge_copy import SkillsHealthView, present_skills_health
+
+SHOWN = 20
+
+
+def health(as_json: AsJson = False) -> None:
+    """Compare every listing with its copy at the edge, and say what to run if they differ.
+
+    Exit codes:
+    0  they agree
+    4  they differ
+    """
+    set_up_logs("health")
+    seen = run_command(_read(settings.read()))
+    if as_json:
+        print_json(msgspec.to_builtins(seen))
+    else:
+        _tell(seen)
+    raise typer.Exit(Exit.IN_THE_WAY if seen.drift_detected else Exit.DONE)
+
+
+async def _read(chosen: Settings) -> SkillsHealthView:
+    async with open_app(chosen, application="assay health") as app:
+        return present_skills_health(await read_skills_health(app.store, app.edge))
+
+
+def _tell(seen: SkillsHealthView) -> None:
+    console = open_console()
+    table = a_table("Source", "Listings", right=("Listings",))
+    for name, number in (
+        ("tables", seen.prisma_count),
+        ("counter", seen.counter_count),
+        ("edge copy", seen.kv_enumerated_count),
+        ("index", seen.kv_index_count),
+    ):
+        table.add_row(name, "none" if number is None else f"{number:,}")
+    console.print(table)
+    if seen.projector is not None:
+        lag = seen.projector
+        print_line(
+            console, f"The copy is at change {lag.serial:,} of {lag.newest_serial:,}, {lag.lag_seconds:.1f} s behind."
+        )
+    for each in seen.differences[:SHOWN]:
+        print_line(console, cell(each.kind.value), cell(each.key))
+    for sentence in (*seen.drifts, *seen.recommendations):
+        print_line(console, sentence)
+    if not seen.drift_detected:
+        print_line(console, "Everything agrees.")

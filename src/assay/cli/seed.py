@@ -1,0 +1,45 @@
+"""`assay seed`: submits the starter catalogue through the ordinary pipeline."""
+
+from collections import Counter
+
+import typer
+
+from assay import settings
+from assay.cli.client import open_registry
+from assay.cli.exits import Exit
+from assay.cli.options import AsJson, Url
+from assay.cli.refusals import Json
+from assay.cli.stopping import run_command
+from assay.cli.terminal import print_json, say, visible
+from assay.serve.starter import starter_skills
+
+
+def seed(url: Url = None, as_json: AsJson = False) -> None:
+    """Submit the 118 well-known skills of the starter catalogue. Each is fetched and examined like any other.
+
+    Needs a running registry. What is submitted already is left as it is.
+
+    Exit codes:
+    0  all were accepted
+    2  some were not; the others are in the queue
+    """
+    answer = run_command(_seed(url, settings.read().github_web_url))
+    results = answer["results"]
+    counted = Counter(each["outcome"] for each in results)
+    if as_json:
+        print_json(answer)
+    else:
+        for starter, each in zip(starter_skills(), results, strict=True):
+            if each.get("detail"):
+                say(f"{starter.full_name}: {visible(each['detail'])}")
+        print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counted.items())) + ".")
+    raise typer.Exit(Exit.INVALID if any(each.get("id") is None for each in results) else Exit.DONE)
+
+
+async def _seed(url: str | None, web_url: str) -> Json:
+    items = [
+        {"repoUrl": f"{web_url}/{each.repository}", "skillName": each.name, "skillPath": each.path}
+        for each in starter_skills()
+    ]
+    async with open_registry(url) as registry:
+        return (await registry.post("/api/v1/submissions/bulk", {"items": items})).body

@@ -1,0 +1,25 @@
+"""From the setting to the store."""
+
+from pathlib import Path
+
+from assay.edge.kv import Edge
+from assay.edge.lmdb import LmdbEdge
+from assay.edge.redis import RedisEdge
+from assay.model.errors import Invalid
+
+FOLDER = "edge"
+
+
+def open_edge(url: str, data_dir: Path) -> Edge:
+    """`lmdb:` is a folder of the data directory, `lmdb:/folder` another one; `redis://…` and `rediss://…` are servers.
+
+    Nothing is connected before it is used, so that no process needs the copy to start.
+    """
+    scheme, _, rest = url.partition(":")
+    match scheme:
+        case "lmdb":
+            return LmdbEdge(Path(rest) if rest else data_dir / FOLDER)
+        case "redis" | "rediss":
+            return RedisEdge(url)
+        case _:
+            raise Invalid("ASSAY_EDGE_URL must be lmdb:, lmdb:/folder or redis://host:6379/0.", code="bad_setting")

@@ -1,0 +1,1 @@
+"""What is answered while the database is away."""

@@ -1,0 +1,173 @@
+"""The catalogue while the database is away."""
+
+import asyncio
+from typing import Any
+
+from litestar import Response
+from litestar.response import Template
+
+from assay.model.errors import Invalid, NotFound
+from assay.serve.copied_lists import page_of_cards, search_cards
+from assay.serve.copy import Origin, Snapshot
+from assay.serve.search import Facets, Hit, SkillPage
+from assay.serve.skill_query import LONGEST, SHORTEST, SkillQuery, normalised
+from assay.serve.starter import find_starters, starter_skills
+from assay.store.listed import Listed
+from assay.web.api.listing import read_text
+from assay.web.api.present import repository_url
+from assay.web.api.present_skills import present_hits, present_list
+from assay.web.api.present_versions import present_listing
+from assay.web.degraded.asked import Asked
+from assay.web.degraded.mark import Mark
+from assay.web.pages.skill import capabilities_of, rendered
+from assay.web.pages.skill_list import PAGE
+
+NEWEST = 6
+# Filters, orders and numbers need the database.
+FIELDS = ("q", "category", "tier", "labels", "author", "source", "minTrust", "sort")
+UNFILTERED: dict[str, object] = {
+    "categories": [],
+    "tiers": [],
+    "trusts": [],
+    "sorts": {},
+    "sorted_by": None,
+    "is_narrowed": False,
+    "is_first": True,
+}
+
+
+async def list_skills(asked: Asked) -> Response[dict[str, Any]]:
+    """`GET /api/v1/skills`."""
+    snapshot = await asked.assay.copy.snapshot()
+    query = SkillQuery(_words(asked), limit=asked.number("limit", 50), cursor=asked.text("cursor"))
+    if snapshot.origin is Origin.STARTER:
+        starters = find_starters(query.words) if query.words else starter_skills()
+        shown = _starters(asked, starters[: query.limit])
+        return _mark(asked, snapshot).json({"skills": shown, "total": 0, "totalIsExact": False, "nextCursor": None})
+    page = await _page(asked, snapshot, query)
+    return _mark(asked, snapshot).json(present_list(page, query, asked.assay.settings.github_web_url))
+
+
+async def search_skills(asked: Asked) -> Response[dict[str, Any]]:
+    """`GET /api/v1/skills/search`."""
+    snapshot = await asked.assay.copy.snapshot()
+    limit, offset = asked.number("limit", 10), asked.number("offset", 0)
+    words = _words(asked)
+    if words is None:
+        raise Invalid(f"q must have {SHORTEST} to {LONGEST} characters.", code="bad_query")
+    query = SkillQuery(words, limit=limit, offset=offset)
+    if snapshot.origin is Origin.STARTER:
+        found = find_starters(words)
+        pagination = {"limit": limit, "offset": offset, "hasMore": offset + limit < len(found)}
+        shown = _starters(asked, found[offset : offset + limit])
+        return _mark(asked, snapshot).json({"results": shown, "pagination": pagination})
+    page = await _page(asked, snapshot, query)
+    return _mark(asked, snapshot).json(present_hits(page, query, asked.assay.settings.github_web_url))
+
+
+async def get_skill(asked: Asked) -> Response[dict[str, Any]]:
+    """`GET /api/v1/skills/{owner}/{repo}/{skill}`."""
+    snapshot = await asked.assay.copy.snapshot()
+    name = _name(asked)
+    if snapshot.origin is Origin.STARTER:
+        starter = next((each for each in starter_skills() if each.full_name == name.lower()), None)
+        if starter is None:
+            raise NotFound(f"{name} is not in the starter catalogue.", code="skill_not_found")
+        shown = {"skill": starter.shown(asked.assay.settings.github_web_url), "versions": [], "files": [], "scans": []}
+        return _mark(asked, snapshot).json(shown)
+    listing = await asked.assay.copy.find(name)
+    text = await read_text(asked.assay, listing)
+    return _mark(asked, snapshot).json(present_listing(listing, text, asked.assay.settings.github_web_url))
+
+
+async def home_page(asked: Asked) -> Template:
+    """`/`."""
+    snapshot = await asked.assay.copy.snapshot()
+    newest = await asked.assay.copy.skills(list(snapshot.cards[:NEWEST]))
+    context = {"newest": newest, "total": len(snapshot.cards), "starters": _starter_cards(snapshot)[:NEWEST]}
+    return _mark(asked, snapshot).page("degraded/home.html", context)
+
+
+async def skills_page(asked: Asked) -> Template:
+    """`/skills`."""
+    snapshot = await asked.assay.copy.snapshot()
+    words = _words(asked)
+    query = SkillQuery(words, limit=PAGE, cursor=asked.text("cursor"), offset=asked.number("offset", 0))
+    if snapshot.origin is Origin.STARTER:
+        page, starters = _empty(), list(find_starters(words) if words else starter_skills())
+    else:
+        page, starters = await _page(asked, snapshot, query), []
+    return _mark(asked, snapshot).page("skills.html", _context(words or "", page, query, starters))
+
+
+async def skill_page(asked: Asked) -> Template:
+    """`/skills/{owner}/{repo}/{skill}`."""
+    snapshot = await asked.assay.copy.snapshot()
+    name = _name(asked)
+    if snapshot.origin is Origin.STARTER:
+        starters = [each for each in starter_skills() if each.full_name == name.lower()]
+        if not starters:
+            raise NotFound(f"{name} is not in the starter catalogue.", code="skill_not_found")
+        return _mark(asked, snapshot).page("skills.html", _context("", _empty(), SkillQuery(), starters))
+    listing = await asked.assay.copy.find(name)
+    text = await read_text(asked.assay, listing)
+    context = {
+        "listing": listing,
+        "skill": listing.skill,
+        "scan": listing.scans[0] if listing.scans else None,
+        "capabilities": capabilities_of(listing.scans),
+        "repo_url": repository_url(listing.skill.repository, asked.assay.settings.github_web_url),
+        "instructions": await rendered(text[0]) if text else None,
+        "base_url": asked.assay.settings.base_url,
+    }
+    return _mark(asked, snapshot).page("skill.html", context)
+
+
+async def _page(asked: Asked, snapshot: Snapshot, query: SkillQuery) -> SkillPage:
+    """A page as the database would give it, as far as the copy knows."""
+    if query.words is None:
+        page = page_of_cards(snapshot, cursor=query.cursor, limit=query.limit)
+        cards, more, total = page.cards, page.next_cursor, len(snapshot.cards)
+    else:
+        found = await asyncio.to_thread(search_cards, snapshot, query.words)
+        cards, more, total = found[query.offset : query.offset + query.limit], None, len(found)
+    hits = [Hit(Listed(skill)) for skill in await asked.assay.copy.skills(cards)]
+    return SkillPage(hits, total, query.words is None, more, Facets(None, None, are_exact=False))
+
+
+def _context(words: str, page: SkillPage, query: SkillQuery, starters: list[Any]) -> dict[str, object]:
+    more = {"cursor": page.next_cursor} if page.next_cursor else None
+    if words and query.offset + query.limit < page.total:
+        more = {"q": words, "offset": str(query.offset + query.limit)}
+    given = {**dict.fromkeys(FIELDS, ""), "q": words}
+    return {**UNFILTERED, "given": given, "q": words, "page": page, "more": more, "starters": starters}
+
+
+def _empty() -> SkillPage:
+    return SkillPage([], 0, False, None, Facets(None, None, are_exact=False))
+
+
+def _mark(asked: Asked, snapshot: Snapshot) -> Mark:
+    return Mark(snapshot.origin, snapshot.as_of, asked.ignored)
+
+
+def _name(asked: Asked) -> str:
+    return "/".join(asked.path(part) for part in ("owner", "repo", "skill"))
+
+
+def _words(asked: Asked) -> str | None:
+    given = asked.text("q")
+    if given is None:
+        return None
+    wanted = normalised(given, asked.assay.settings.github_web_url)
+    if not SHORTEST <= len(wanted) <= LONGEST:
+        raise Invalid(f"q must have {SHORTEST} to {LONGEST} characters.", code="bad_query")
+    return wanted
+
+
+def _starters(asked: Asked, starters: Any) -> list[dict[str, Any]]:
+    return [each.shown(asked.assay.settings.github_web_url) for each in starters]
+
+
+def _starter_cards(snapshot: Snapshot) -> list[Any]:
+    return list(starter_skills()) if snapshot.origin is Origin.STARTER else []

@@ -1,0 +1,76 @@
+"""The queue while the database is away: what was under way then. What is decided is not in the copy: it is unknown."""
+
+from typing import Any
+from uuid import UUID
+
+from litestar import Response
+from litestar.response import Template
+
+from assay.model.errors import Unavailable
+from assay.model.submission import Category, Origin, State
+from assay.model.submission_list import Direction, Sort
+from assay.serve.copied_lists import page_of_submissions
+from assay.serve.copy import Origin as Source
+from assay.serve.queue import QueueQuery
+from assay.web.api.present import present_submission
+from assay.web.degraded.asked import Asked
+from assay.web.degraded.mark import Mark
+from assay.web.pages.queue import PAGE
+from assay.web.queue_query import queue_query
+
+
+async def list_submissions(asked: Asked) -> Response[dict[str, Any]]:
+    """`GET /api/v1/submissions`. Positions are unknown, so none is given."""
+    query = _query(asked, asked.number("limit", 50))
+    page, total = page_of_submissions(await asked.assay.copy.submissions(), query)
+    mark = await _mark(asked)
+    body = {
+        "submissions": [present_submission(each, asked.assay.settings.github_web_url) for each in page],
+        "total": total,
+        "totalIsExact": False,
+        "nextCursor": None,
+        "queuePositions": {},
+        "generatedAt": mark.as_of,
+    }
+    return mark.json(body)
+
+
+async def get_submission(asked: Asked) -> Response[dict[str, Any]]:
+    """`GET /api/v1/submissions/{id}`, if it was under way; of others nothing is known."""
+    found = await asked.assay.copy.find_submission(UUID(asked.path("submission_id")))
+    if found is None:
+        raise Unavailable(
+            "The database does not answer, and only what is under way is known without it.",
+            code="database_unavailable",
+            retry_after_seconds=5,
+        )
+    return (await _mark(asked)).json(present_submission(found, asked.assay.settings.github_web_url))
+
+
+async def queue_page(asked: Asked) -> Template:
+    """`/queue`."""
+    page, total = page_of_submissions(await asked.assay.copy.submissions(), _query(asked, PAGE))
+    context = {"submissions": page, "total": total}
+    return (await _mark(asked)).page("degraded/queue.html", context)
+
+
+def _query(asked: Asked, limit: int) -> QueueQuery:
+    return queue_query(
+        web_url=asked.assay.settings.github_web_url,
+        caller=asked.caller,
+        state=asked.choice("state", State),
+        category=asked.choice("category", Category),
+        reason=asked.text("reason"),
+        repo_url=asked.text("repoUrl"),
+        q=asked.text("q"),
+        source=asked.choice("source", Origin),
+        mine=asked.flag("mine"),
+        sort=asked.choice("sort", Sort) or Sort.CREATED_AT,
+        direction=asked.choice("dir", Direction) or asked.choice("sortDir", Direction),
+        limit=limit,
+        offset=asked.number("offset", 0),
+    )
+
+
+async def _mark(asked: Asked) -> Mark:
+    return Mark(Source.ENUMERATION, await asked.assay.copy.as_of(), asked.ignored)

@@ -1,0 +1,245 @@
+"""The real PostgreSQL stops: people go on reading, from the copy at the edge, and see that they do."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from time import monotonic
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from assay.edge.keys import INDEX
+from assay.edge.kv import Edge
+from assay.github.fake import FakeGitHub
+from assay.settings import Settings
+from assay.store.database import open_database
+from assay.store.embedded import Server
+from assay.store.migrate import migrate
+from tests.conftest import SECRET, Registry, open_registry
+from tests.edges import contents_of, edge_url, keys_of, redis_server
+from tests.processes import until
+from tests.projection.copies import bring_level
+from tests.skills import a_repository, a_skill
+
+__all__ = ["edge_url", "redis_server"]
+BROWSER = {"accept": "text/html"}
+NAMES = ("pdf", "csv", "greet")
+LIST, SEARCH, DETAIL = "/api/v1/skills", "/api/v1/skills/search?q=pdf", "/api/v1/skills/acme/tools/pdf"
+PAGES = ("/", "/skills", "/skills?q=pdf", "/skills/acme/tools/pdf")
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    """A PostgreSQL that these tests may stop, migrated once; pytest's own folders are closed to its system user."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-degraded-"))
+    server = Server(folder / "postgres")
+    server.start(("fsync=off",))
+    asyncio.run(_migrate(server.url))
+    yield server
+    server.stop()
+    shutil.rmtree(folder)
+
+
+async def _migrate(url: str) -> None:
+    async with open_database(url) as store:
+        await migrate(store)
+
+
+@pytest.fixture
+async def copied(own_server: Server, settings: Settings, github: FakeGitHub, edge_url: str) -> AsyncIterator[Registry]:
+    """A registry with three listings, one submission under way, and an empty copy."""
+    own_server.start(("fsync=off",))
+    update = {"database_url": SecretStr(own_server.url), "edge_url": SecretStr(edge_url)}
+    async with open_registry(settings.model_copy(update=update), github) as registry:
+        await registry.app.edge.clear()
+        github.add_repository("acme/tools", files=a_repository(*NAMES))
+        github.add_repository("acme/later", files={"SKILL.md": a_skill("later")})
+        for name in NAMES:
+            await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md")
+        await registry.work()
+        await registry.submit("acme/later", "later")
+        yield registry
+        own_server.start(("fsync=off",))
+        async with registry.app.store.engine.begin() as db:
+            await db.exec_driver_sql(
+                "TRUNCATE submission, skill, skill_version, change, repository, content, scan, pgqueuer, skill_count,"
+                " submission_count, submission_count_delta CASCADE"
+            )
+
+
+async def told(value: bool) -> bool:
+    """The value, for those who wait for it."""
+    return value
+
+
+def names_in(answer: httpx.Response, key: str = "skills") -> list[str]:
+    """The names of the listings in an answer."""
+    return [skill["name"] for skill in answer.json()[key]]
+
+
+def check_marked(answer: httpx.Response, source: str) -> None:
+    """In headers and JSON: degraded, from where, as of when; and no cache keeps it."""
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-assay-degraded"] == source
+    assert answer.headers["cache-control"] == "no-store"
+    if answer.headers["content-type"].startswith("application/json"):
+        body = answer.json()
+        assert (body["degraded"], body["source"]) == (True, source)
+        assert (body["asOf"] is None) == (source == "starter")
+
+
+async def test_reading_goes_on_without_the_database(copied: Registry, own_server: Server) -> None:
+    """R86, R103, R15, I23, I24: every read route answers from the copy, marked; writes are refused; it recovers alone."""
+    await bring_level(copied, copied.app.edge)
+    get = copied.client.get
+    healthy = {path: (await get(path)).json() for path in (LIST, SEARCH, DETAIL)}
+    page = (await get(f"{LIST}?limit=2")).json()
+    own_server.stop()
+    for path, key in ((LIST, "skills"), (SEARCH, "results")):
+        answer = await get(path)
+        check_marked(answer, "enumeration")
+        assert answer.json()[key] == healthy[path][key]
+    assert (await get(LIST)).json()["total"] == 3
+    detail = await get(DETAIL)
+    check_marked(detail, "enumeration")
+    assert {key: detail.json()[key] for key in healthy[DETAIL]} == healthy[DETAIL]
+    onward = await get(f"{LIST}?limit=2&cursor={page['nextCursor']}")
+    assert names_in(onward) == names_in(await get(LIST))[2:], "a cursor from before leads on"
+    for path in PAGES:
+        shown = await get(path, headers=BROWSER)
+        check_marked(shown, "enumeration")
+        assert "The database does not answer" in shown.text
+        assert "acme/tools/pdf" in shown.text
+    under_way = await get("/api/v1/submissions")
+    check_marked(under_way, "enumeration")
+    assert [each["skillName"] for each in under_way.json()["submissions"]] == ["later"]
+    assert under_way.json()["totalIsExact"] is False
+    assert (await get("/api/v1/submissions?state=TIER1_SCANNING")).json()["submissions"] == []
+    check_marked(await get(f"/api/v1/submissions/{under_way.json()['submissions'][0]['id']}"), "enumeration")
+    queue = await get("/queue", headers=BROWSER)
+    check_marked(queue, "enumeration")
+    assert "acme/later" in queue.text
+    await check_refusals(copied)
+    own_server.start(("fsync=off",))
+    assert (await get("/readyz")).status_code == 200
+    for path, body in healthy.items():
+        answer = await get(path)
+        assert "x-assay-degraded" not in answer.headers
+        assert answer.json() == body
+
+
+async def check_refusals(registry: Registry) -> None:
+    """What cannot be known or done is a 503 that says when to ask again; what is not in the copy a marked 404."""
+    url = f"{registry.web_url}/acme/tools"
+    refused = [
+        await registry.client.post("/api/v1/submissions", json={"repoUrl": url, "skillName": "other"}),
+        await registry.client.post("/api/v1/admin/rebuild-index", headers={"X-Internal-Key": SECRET}),
+        await registry.client.get("/api/v1/submissions/stats"),
+        await registry.client.get("/api/v1/submissions/00000000-0000-0000-0000-000000000000"),
+        await registry.client.get("/metrics"),
+    ]
+    for answer in refused:
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert answer.headers["cache-control"] == "no-store"
+    missing = await registry.client.get("/api/v1/skills/acme/tools/nothing")
+    assert (missing.status_code, missing.headers["cache-control"]) == (404, "no-store")
+    assert "x-assay-degraded" in missing.headers
+    wrong = await registry.client.get("/api/v1/skills?limit=0")
+    assert wrong.status_code == 400
+
+
+async def test_the_sources_follow_each_other(copied: Registry, own_server: Server) -> None:
+    """R86, R95, R103, I1: enumeration, then the index, then the starter catalogue; none is empty by error."""
+    edge, get = copied.app.edge, copied.client.get
+    await bring_level(copied, edge)
+    own_server.stop()
+    check_marked(await get(LIST), "enumeration")
+    await strike(edge, [*await keys_of(edge, "skill:"), *await keys_of(edge, "detail:")])
+    for path, key in ((LIST, "skills"), (SEARCH, "results")):
+        answer = await get(path)
+        check_marked(answer, "index")
+        assert "acme/tools/pdf" in names_in(answer, key)
+    check_marked(await get(DETAIL), "index")
+    check_marked(await get("/skills/acme/tools/pdf", headers=BROWSER), "index")
+    assert copied.app.copy.tally.differences >= 1
+    await edge.clear()
+    copied.app.copy.forget()
+    starter = await get(f"{LIST}?limit=100")
+    check_marked(starter, "starter")
+    assert (starter.json()["total"], len(starter.json()["skills"])) == (0, 100)
+    assert all(each["unverified"] and each["certTier"] is None for each in starter.json()["skills"])
+    found = await get(SEARCH)
+    check_marked(found, "starter")
+    assert "anthropics/skills/pdf" in names_in(found, "results")
+    check_marked(await get("/api/v1/skills/anthropics/skills/pdf"), "starter")
+    for path in ("/", "/skills", "/skills?q=pdf", "/skills/anthropics/skills/pdf"):
+        page = await get(path, headers=BROWSER)
+        check_marked(page, "starter")
+        assert "nobody here has examined" in page.text
+
+
+async def strike(edge: Edge, keys: list[str]) -> None:
+    """Lose these, as an eviction would: nobody else takes note."""
+    serial = await edge.read_serial()
+    assert await edge.write({}, keys, since=serial, serial=serial + 1)
+
+
+async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_server: Server) -> None:
+    """R95: the larger set is served; the index is made anew beside the request, which is counted."""
+    edge = copied.app.edge
+    await bring_level(copied, edge)
+    await strike(edge, [INDEX])
+    own_server.stop()
+    check_marked(await copied.client.get(LIST), "enumeration")
+    await until(lambda: told(copied.app.copy.tally.repairs == 1))
+    assert await edge.get([INDEX]) != [None]
+
+
+async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_server: Server) -> None:
+    """I57: once it is known to be away, a hundred readers are answered without asking it."""
+    await bring_level(copied, copied.app.edge)
+    own_server.stop()
+    breaker = copied.app.store.breaker
+    await copied.client.get(LIST)
+    await until(lambda: told(breaker.is_open))
+    checked_out = copied.app.store.engine.pool.checkedout()  # type: ignore[attr-defined]
+    started = monotonic()
+    answers = await asyncio.gather(*(copied.client.get(DETAIL) for _ in range(100)))
+    assert monotonic() - started < 20
+    for answer in answers:
+        check_marked(answer, "enumeration")
+    assert copied.app.store.engine.pool.checkedout() == checked_out == 0  # type: ignore[attr-defined]
+    own_server.start(("fsync=off",))
+    await until(lambda: told(not breaker.is_open))
+    assert "x-assay-degraded" not in (await copied.client.get(LIST)).headers
+
+
+async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
+    """R96, I1: with every key of the copy deleted, no answer of a healthy registry changes."""
+    await bring_level(copied, copied.app.edge)
+    paths = (LIST, SEARCH, DETAIL, "/api/v1/submissions/stats", "/api/v1/changes")
+    before = {path: (await copied.client.get(path)).json() for path in paths}
+    pages = {path: (await copied.client.get(path, headers=BROWSER)).text for path in (*PAGES, "/queue")}
+    assert await contents_of(copied.app.edge)
+    await copied.app.edge.clear()
+    for path, body in before.items():
+        after = (await copied.client.get(path)).json()
+        assert {**after, "generatedAt": None} == {**body, "generatedAt": None}
+    for path, text in pages.items():
+        assert (await copied.client.get(path, headers=BROWSER)).text == text
+
+
+async def test_an_empty_registry_shows_what_could_be_submitted(registry: Registry) -> None:
+    """R119, I18: the starter catalogue is on the page of an empty registry, marked, and counts nowhere."""
+    page = (await registry.client.get("/skills", headers=BROWSER)).text
+    assert page.count("unverified") == 118
+    assert (await registry.client.get(LIST)).json() == {"skills": [], "total": 0, "nextCursor": None}
+    assert (await registry.client.get(SEARCH)).json()["results"] == []
+    registry.github.add_repository("acme/tools", files=a_repository("pdf"))
+    await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    await registry.work()
+    assert "unverified" not in (await registry.client.get("/skills", headers=BROWSER)).text
