@@ -29,10 +29,10 @@ from assay.model.errors import (
 from assay.web.degraded.fallback import answer_without_database
 from assay.web.onward import LAPSED, ask_to_sign_in
 from assay.web.parameters import query_names
+from assay.web.problem import PROBLEM
 from assay.web.reader import wants_page
 
 log = structlog.get_logger()
-PROBLEM = "application/problem+json"
 STATUS: dict[type[AssayError], int] = {
     NoSkill: 422,
     Invalid: 400,

@@ -6,7 +6,7 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from assay.web.api.version_views import ChoicesView, GoneProblemView
 from assay.web.api.views import ProblemView
-from assay.web.errors import PROBLEM
+from assay.web.problem import PROBLEM
 
 MEANING = {
     300: "Several skills have this name; `choices` are their full names.",
