@@ -16,7 +16,7 @@ from assay.model.standing import Standing
 from assay.publish.withdraw import remark, restore, unlist, withdraw, yank
 from assay.serve.search import read_skills
 from assay.serve.skill_query import SkillQuery
-from assay.store.listings import find_version, lock_skill, rename
+from assay.store.listings import lock_skill, rename
 from assay.store.search import CANDIDATES, Page, search
 from tests.conftest import Registry
 from tests.skills import a_skill
@@ -232,8 +232,7 @@ async def test_a_new_version_is_found_by_what_it_says(registry: Registry) -> Non
     assert (await found(registry, "spreadsheets"), await found(registry, "novels")) == (["acme/tools/pdf"], [])
     async with registry.app.store.begin() as db:
         listing = await lock_skill(db, "acme/tools/pdf")
-        newest = await find_version(db, listing, listing.current_version)
-        await yank(db, "acme/tools/pdf", newest.version, remark("yanked", "It is broken.", at=NOW, by="acme"))
+        await yank(db, "acme/tools/pdf", listing.current_version, remark("yanked", "It is broken.", at=NOW, by="acme"))
     assert (await found(registry, "spreadsheets"), await found(registry, "novels")) == ([], ["acme/tools/pdf"])
 
 

@@ -40,7 +40,7 @@ TIMEOUT_SECONDS = 3
 LIMITS = text(
     "SELECT set_config('statement_timeout', :milliseconds, true), set_config('enable_seqscan', 'off', true), "
     "set_config('plan_cache_mode', 'force_generic_plan', true), "
-    "set_config('pg_trgm.word_similarity_threshold', '0.6', true)"
+    "set_config('pg_trgm.word_similarity_threshold', '0.45', true)"
 )
 DOWN = "skill.standing IN ('blocked', 'withdrawn')"
 MATCHES = "skill.search_document @@ (SELECT narrowed FROM asked)"
