@@ -249,7 +249,7 @@ HOSTILE_BODY = """
 [one](javascript:alert(1)) [two](JaVaScRiPt&#58;alert(1)) [three](data:text/html,x) [four](/queue)
 [five](//evil.example) [six](vbscript:x) [seven](https://fine.example/) <https://auto.example/>
 <javascript:alert(1)> [eight](references/x.md)
-![picture](https://evil.example/pixel.png) <iframe src="https://evil.example"></iframe> {{7*7}} {% raw %} \u202egnp.exe
+![picture](https://evil.example/pixel.png) <iframe src="https://evil.example"></iframe> {{7*7}} {% raw %} \u200fgnp.exe
 
 <svg onload=alert(1)><style>body{display:none}</style>
 
@@ -263,7 +263,7 @@ HOSTILE_BODY = """
 
 SHOWN = (
     "<script>alert('name')</script>", "<script>alert(2)</script>", "<b>MIT</b>", HOSTILE_FILE, "{{7*7}}",
-    "Title <script>alert(1)</script>", "<svg onload=alert(1)>", "\\u{202e}gnp.exe", "\\u{202e}abc\\u{200b}",
+    "Title <script>alert(1)</script>", "<svg onload=alert(1)>", "\\u{200f}gnp.exe", "\\u{200f}abc\\u{200b}",
 )  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def a_hostile_skill(script: str) -> dict[str, str]:
     front = (
         "---\n"
         "name: \"<script>alert('name')</script>\"\n"
-        'description: "<img src=x onerror=alert(1)> {{7*7}} \u202eabc\u200b javascript:alert(1)"\n'
+        'description: "<img src=x onerror=alert(1)> {{7*7}} \u200fabc\u200b javascript:alert(1)"\n'
         'license: "<b>MIT</b>"\n'
         'author: "\\"><script>alert(1)</script>"\n'
         "---\n"
@@ -297,7 +297,7 @@ async def test_hostile_content_is_shown_as_text_everywhere(registry: Registry) -
     page = await open_page(registry, f"/skills/{name}")
     for shown in SHOWN:
         assert shown in page.text
-    assert "\u202e" not in "".join(page.words)
+    assert "\u200f" not in "".join(page.words)
     outside = [link for link in page.links() if not link.startswith(("/", "#", registry.web_url))]
     assert outside == ["https://fine.example/", "https://auto.example/", "https://evil.example/pixel.png"]
     page = await open_page(registry, f"/submissions/{refused['id']}")
@@ -358,7 +358,7 @@ BUDGET = {
     "/api/v1/skills/acme/many/skill-0/versions/latest": 8,
     "/api/v1/stats": 5,
     "/badge/acme/many/skill-0.svg": 1,
-    "/metrics": 20,
+    "/metrics": 21,
 }
 
 

@@ -36,7 +36,7 @@ LONGEST_REASON = 1_000
 
 def remark(code: str, reason: str, *, at: datetime, by: str) -> Remark:
     """Why, in the words of who did it. Raises Invalid without a reason."""
-    said = " ".join(reason.split())
+    said = " ".join("".join(each if each.isprintable() else " " for each in reason).split())
     if not 3 <= len(said) <= LONGEST_REASON:
         raise Invalid(f"reason: say why in 3 to {LONGEST_REASON} characters.", code="bad_reason")
     return Remark(code, said, at, by)

@@ -35,12 +35,14 @@ TOO_FEW = 20
 LOOK, LOOK_AT_LEAST = 3, 100
 MOST_HOLDERS = 200
 TIMEOUT_SECONDS = 3
+# One word with two letters swapped is this much like the right one; of several words each may be in another name.
+LIKE_A_WORD, LIKE_WORDS = "0.45", "0.6"
 # A scan of the whole table is never the answer, whatever the planner thinks of a pattern; and as it is to think the
 # same of every pattern, it need not think again each time.
 LIMITS = text(
     "SELECT set_config('statement_timeout', :milliseconds, true), set_config('enable_seqscan', 'off', true), "
     "set_config('plan_cache_mode', 'force_generic_plan', true), "
-    "set_config('pg_trgm.word_similarity_threshold', '0.45', true)"
+    "set_config('pg_trgm.word_similarity_threshold', :likeness, true)"
 )
 DOWN = "skill.standing IN ('blocked', 'withdrawn')"
 MATCHES = "skill.search_document @@ (SELECT narrowed FROM asked)"
@@ -147,7 +149,7 @@ async def search(db: AsyncConnection, wanted: str, filters: Filters, page: Page)
     marks, columns = by_marks(filters), by_columns(filters)
     sql = _sql(asked, page, columns.sql, is_filtered=bool(marks.values))
     look = page.offset + max(LOOK * page.limit, LOOK_AT_LEAST) + 1
-    async with _limited(db):
+    async with _limited(db, wanted):
         values = {**_values(asked, page), **marks.values, **columns.values, "look": look}
         rows = (await db.execute(_statement(sql), values)).all()
     top = [row for row in rows if row.id is not None]
@@ -298,9 +300,10 @@ def _next(around: Sequence[Any], last: Any | None, sort: Sort) -> Place | None:
 
 
 @asynccontextmanager
-async def _limited(db: AsyncConnection) -> AsyncIterator[None]:
+async def _limited(db: AsyncConnection, words: str) -> AsyncIterator[None]:
     """So long and no longer; whoever asks then is told to ask for less."""
-    await db.execute(LIMITS, {"milliseconds": str(TIMEOUT_SECONDS * 1000)})
+    likeness = LIKE_WORDS if " " in words else LIKE_A_WORD
+    await db.execute(LIMITS, {"milliseconds": str(TIMEOUT_SECONDS * 1000), "likeness": likeness})
     try:
         yield
     except exc.DBAPIError as problem:

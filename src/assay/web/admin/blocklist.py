@@ -9,6 +9,7 @@ from litestar.status_codes import HTTP_200_OK
 from assay.control.blocklist import block, checked_target, unblock
 from assay.model.blocklist import BlocklistEntry, Target
 from assay.model.ids import new_id
+from assay.publish.withdraw import remark
 from assay.web.access import ADMIN
 from assay.web.api.blocklist_views import BlockBody, BlockedView, LiftBody, LiftedView, present_entry
 from assay.web.api.problems import problems
@@ -19,15 +20,16 @@ from assay.web.given import Assay, CalledBy
 async def add_to_blocklist(assay: Assay, caller: CalledBy, data: JSONBody[BlockBody]) -> BlockedView:
     """From the moment this answers, nothing of it is published any more, and what was published is gone."""
     target = checked_target(Target(data.content_digest, data.repository, data.skill_name, data.everywhere))
+    why = remark("blocklisted", data.reason, at=assay.clock.now(), by=caller.name)
     entry = BlocklistEntry(
         id=new_id(),
         target=target,
         threat=data.threat_type,
         severity=data.severity,
-        reason=data.reason,
+        reason=why.message,
         evidence_urls=tuple(data.evidence_urls),
-        discovered_at=assay.clock.now(),
-        added_by=caller.name,
+        discovered_at=why.at,
+        added_by=why.by,
         lifted_at=None,
     )
     async with assay.store.begin() as db:
@@ -45,8 +47,9 @@ async def lift_from_blocklist(
     assay: Assay, caller: CalledBy, entry_id: FromPath[UUID], data: JSONBody[LiftBody]
 ) -> LiftedView:
     """What nothing else blocks is back as it was."""
+    why = remark("lifted", data.reason, at=assay.clock.now(), by=caller.name)
     async with assay.store.begin() as db:
-        skills = await unblock(db, entry_id, reason=data.reason, by=caller.name)
+        skills = await unblock(db, entry_id, reason=why.message, by=why.by)
     return LiftedView(skills=skills)
 
 

@@ -9,12 +9,14 @@ import msgspec
 from assay.model.blocklist import BlocklistEntry, Threat
 from assay.model.finding import Severity
 from assay.model.submission import State
+from assay.web.api.batch_views import Body
+from assay.web.api.version_views import Why
 from assay.web.api.views import View
 
 SOURCE = "assay"
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 
-EvidenceUrl = Annotated[str, msgspec.Meta(max_length=500, pattern="^https?://")]
+EvidenceUrl = Annotated[str, msgspec.Meta(max_length=500, pattern="^https?://[!-~]+$")]
 
 
 class EntryView(View, frozen=True):
@@ -82,14 +84,14 @@ class CheckedView(View, frozen=True):
     taint_reason: str | None
 
 
-class BlockBody(View, frozen=True, forbid_unknown_fields=True):
+class BlockBody(Body, frozen=True):
     """What to block: bytes; a repository, or one skill of it; or a name everywhere, which has to be said."""
 
     threat_type: Threat
     severity: Severity
-    reason: Annotated[str, msgspec.Meta(min_length=3, max_length=1000)]
+    reason: Why
     content_digest: Digest | None = None
-    repository: Annotated[str, msgspec.Meta(max_length=201)] | None = None
+    repository: Annotated[str, msgspec.Meta(max_length=201, pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
     skill_name: Annotated[str, msgspec.Meta(max_length=100)] | None = None
     everywhere: bool = False
     evidence_urls: Annotated[tuple[EvidenceUrl, ...], msgspec.Meta(max_length=20)] = ()
@@ -102,10 +104,10 @@ class BlockedView(View, frozen=True):
     skills: list[str]
 
 
-class LiftBody(View, frozen=True, forbid_unknown_fields=True):
+class LiftBody(Body, frozen=True):
     """Why it is no longer blocked."""
 
-    reason: Annotated[str, msgspec.Meta(min_length=3, max_length=1000)]
+    reason: Why
 
 
 class LiftedView(View, frozen=True):
