@@ -8,6 +8,7 @@ from assay.model.errors import (
     AssayError,
     Conflict,
     Forbidden,
+    Gone,
     Invalid,
     NotFound,
     Throttled,
@@ -35,6 +36,7 @@ class Exit(IntEnum):
 EXIT_CODES: dict[type[AssayError], Exit] = {
     Invalid: Exit.INVALID,
     NotFound: Exit.NOT_FOUND,
+    Gone: Exit.NOT_FOUND,
     Conflict: Exit.IN_THE_WAY,
     Unauthenticated: Exit.IN_THE_WAY,
     Forbidden: Exit.IN_THE_WAY,

@@ -35,9 +35,9 @@ class QueueMetrics(Collector):
         yield _gauge("assay_waiting", "Submissions that wait for a worker.", facts.waiting)
         yield _gauge("assay_oldest_waiting_seconds", "How long the oldest of them has waited.", waited)
         # Where there are no sources, none waits.
-        oldest = facts.sources.oldest_seen_at or facts.now
-        age = (facts.now - oldest).total_seconds()
-        yield _gauge("assay_oldest_source_seconds", "Since the source that waited longest was last seen.", age)
+        unseen = facts.now - (facts.sources.oldest_seen_at or facts.now)
+        told = "Since the source that waited longest was last seen."
+        yield _gauge("assay_oldest_source_seconds", told, unseen.total_seconds())
         yield _gauge("assay_stuck", "Stuck submissions, counted up to 1000 a state.", facts.stuck.total)
         yield _gauge("assay_orphaned", "Active submissions found without a job.", len(facts.orphans))
         yield _gauge("assay_corrupt_jobs", "Jobs that cannot be read.", len(facts.unreadable_jobs))

@@ -1,0 +1,89 @@
+"""`assay mirror`: keep a verified, read-only copy of a registry."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli.client import Registry, open_registry
+from assay.cli.mirror.folder import Folder, Kept
+from assay.cli.mirror.follow import follow_page
+from assay.cli.mirror.source import Upstream, read_keys
+from assay.cli.options import AsJson
+from assay.cli.stopping import run_until_done
+from assay.cli.terminal import print_json, say
+from assay.model.errors import Conflict, NotFound, Unavailable
+
+PAUSE_SECONDS = 30
+
+
+@dataclass
+class Tally:
+    """What a run has brought."""
+
+    serial: int = 0
+    changes: int = 0
+    contents: int = 0
+
+
+def mirror(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The registry to copy.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the copy is kept; made if it is not there.")],
+    follow: Annotated[bool, typer.Option("--follow", help="Go on when all is there, until Ctrl-C.")] = False,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option("--trust", metavar="KEYID", help="Trust this key of the registry, too."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a verified copy of a registry: its feed, listings, contents and blocklist.
+
+    Every page, hallmark and file is checked against the keys that the registry had when the copy was begun. It may be
+    ended and started again at any time.
+    """
+    tally = run_until_done(_mirror(url, Folder(folder), follow=follow, trust=trust or []))
+    if as_json:
+        print_json({"serial": tally.serial, "changes": tally.changes, "contents": tally.contents})
+
+
+async def _mirror(url: str, folder: Folder, *, follow: bool, trust: list[str]) -> Tally:
+    async with open_registry(url) as registry:
+        state = await _begin(registry, folder, trust)
+        tally = Tally(serial=state.serial)
+        while True:
+            try:
+                followed = await follow_page(folder, Upstream(registry, state.keys), state)
+            except Unavailable as problem:
+                if not follow:
+                    raise
+                say(f"{problem.message} Asking again in {PAUSE_SECONDS} s.")
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            state = followed.state
+            tally.serial = state.serial
+            tally.changes += followed.changes
+            tally.contents += followed.contents
+            if followed.changes:
+                say(f"At {state.serial}: {tally.changes:,} changes, {tally.contents:,} contents fetched and checked.")
+            if not followed.has_more:
+                if not follow:
+                    return tally
+                await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def _begin(registry: Registry, folder: Folder, trust: list[str]) -> Kept:
+    """Where the copy stands. The first time, the keys that the registry shows are those that are trusted."""
+    state = folder.read_state()
+    if state is not None and state.registry != registry.base_url:
+        raise Conflict(f"{folder.root} is a copy of {state.registry}.", code="another_registry")
+    if state is not None and not trust:
+        return state
+    shown = await read_keys(registry)
+    if missing := [key for key in trust if key not in shown]:
+        raise NotFound(f"{registry.base_url} has no key {missing[0]}.", code="key_not_found")
+    if state is None:
+        say(f"Trusting the {len(shown)} keys that {registry.base_url} shows now.")
+        return Kept(registry.base_url, 0, shown)
+    return Kept(state.registry, state.serial, {**state.keys, **{key: shown[key] for key in trust}})
