@@ -33,7 +33,10 @@ class Commands(LazyGroup):
             "assay.cli.health:health",
             "Compare every listing with its copy at the edge, and say what to run if they differ.",
         ),
-        "mirror": Lazy("assay.cli.mirror.command:mirror", "Keep a verified copy of a registry."),
+        "mirror": Lazy(
+            "assay.cli.mirror.command:mirror",
+            "Keep a verified copy of a registry: its feed, listings, contents and blocklist.",
+        ),
         "doctor": Lazy("assay.cli.doctor.command:doctor", "Look at everything, and say what to do."),
         "admin": Lazy("assay.cli.admin:app", "Administrators: create, list, disable."),
     }
