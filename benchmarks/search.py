@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.category import Category
 from assay.model.skill import Tier
 from assay.model.skill_list import Filters, Sort
-from assay.serve.catalogue import read_skill
+from assay.serve.listing import read_listing
 from assay.serve.search import read_skills
 from assay.serve.skill_query import SkillQuery
 from assay.store.database import Database, open_database
@@ -71,7 +71,7 @@ def _list(query: SkillQuery) -> Operation:
 
 
 async def _skill_page(db: AsyncConnection, filled: Filled, chance: random.Random) -> object:
-    return await read_skill(db, chance.choice(filled.sample)[0])
+    return await read_listing(db, chance.choice(filled.sample)[0])
 
 
 async def _of_author(db: AsyncConnection, filled: Filled, chance: random.Random) -> object:
