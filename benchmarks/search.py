@@ -36,7 +36,7 @@ SIZES = (100_000, 1_000_000)
 REPEATS = 200
 WARM_UP = 10
 SAMPLE = text(
-    "SELECT skill.name, repository.owner, repository.name FROM skill TABLESAMPLE SYSTEM (1) "
+    "SELECT skill.name, repository.owner, repository.name FROM skill TABLESAMPLE BERNOULLI (:percent) "
     "JOIN repository ON repository.id = skill.repository_id LIMIT 500"
 )
 # Made-up words of the vocabulary have only these letters in other orders.
@@ -130,7 +130,9 @@ async def _open(stack: AsyncExitStack, server: Server, size: int) -> Filled:
     await fill_catalogue(url, Catalogue(size))
     store = await stack.enter_async_context(open_database(url))
     async with store.snapshot() as db:
-        sample = [(row[0], row[1], row[2]) for row in await db.execute(SAMPLE)]
+        # All of a few, and some of many.
+        found = await db.execute(SAMPLE, {"percent": min(100.0, 200_000 / size)})
+        sample = [(row[0], row[1], row[2]) for row in found]
     return Filled(size, url, store, sample)
 
 
