@@ -1,9 +1,7 @@
 """`assay doctor`: one command that looks at everything and says what to do."""
 
-import sys
 from pathlib import Path
 
-import pytest
 from sqlalchemy import text
 
 from assay.cli.doctor.registry import check_registry
@@ -54,7 +52,6 @@ async def test_what_is_listed_is_looked_at(registry: Registry) -> None:
     )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="blobs are files with rights")
 async def test_bytes_that_changed_on_disk_are_found(registry: Registry, tmp_path: Path) -> None:
     """The content is no longer what its digest says."""
     await publish(registry)
