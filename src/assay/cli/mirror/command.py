@@ -84,6 +84,6 @@ async def _begin(registry: Registry, folder: Folder, trust: list[str]) -> Kept:
     if missing := [key for key in trust if key not in shown]:
         raise NotFound(f"{registry.base_url} has no key {missing[0]}.", code="key_not_found")
     if state is None:
-        say(f"Trusting the {len(shown)} keys that {registry.base_url} shows now.")
+        say(f"Trusting what {registry.base_url} shows as its keys now: {', '.join(sorted(shown))}.")
         return Kept(registry.base_url, 0, shown)
     return Kept(state.registry, state.serial, {**state.keys, **{key: shown[key] for key in trust}})
