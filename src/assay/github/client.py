@@ -102,14 +102,14 @@ class GitHub:
 
     async def get_repository(self, name: RepositoryName) -> RepositoryFacts:
         """The repository under its present name, also if it was asked for by an old one."""
-        answer = await self._get(f"{self.urls.api}/repos/{name}", _Repository)
+        answer = await self.get(f"{self.urls.api}/repos/{name}", _Repository)
         owner, _, plain = answer.full_name.partition("/")
         present = RepositoryName(Host.GITHUB, owner, plain)
         return RepositoryFacts(present, answer.id, answer.default_branch, answer.stargazers_count)
 
     async def get_head_commit(self, name: RepositoryName) -> str:
         """The newest commit of the default branch."""
-        return (await self._get(f"{self.urls.api}/repos/{name}/commits/HEAD", _Commit)).sha
+        return (await self.get(f"{self.urls.api}/repos/{name}/commits/HEAD", _Commit)).sha
 
     async def has_moved(self, name: RepositoryName, known: str) -> bool:
         """Whether the newest commit of the default branch is another one. If it is not, that costs no call."""
@@ -138,7 +138,7 @@ class GitHub:
         """All files of a commit; Unavailable if GitHub cut the list short."""
         url = f"{self.urls.api}/repos/{name}/git/trees/{commit}?recursive=1"
         # The tree of a commit never changes and may be long, so it is not worth remembering.
-        answer = await self._get(url, _Tree, remember=False)
+        answer = await self.get(url, _Tree, remember=False)
         if answer.truncated:
             raise Unavailable(f"GitHub does not list all files of {name}: it has too many.", code="tree_truncated")
         files = (each for each in answer.tree if each.type == "blob")
@@ -156,7 +156,8 @@ class GitHub:
         async with self._answer(f"{self.urls.codeload}/{name}/tar.gz/{commit}", ANONYMOUS) as response:
             yield response.content
 
-    async def _get(self, url: str, kind: type[T], *, remember: bool = True) -> T:
+    async def get(self, url: str, kind: type[T], *, remember: bool = True) -> T:
+        """What the API answers at this address, with the best token, conditionally where an answer is remembered."""
         return await self._with_a_token(lambda auth: self._get_with(auth, url, kind, remember=remember))
 
     async def _with_a_token(self, ask: Callable[[GitHubAuth], Awaitable[Said]]) -> Said:
