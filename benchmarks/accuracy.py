@@ -154,5 +154,15 @@ def accuracy(scanned: list[Scanned]) -> dict[str, object]:
     }
 
 
+def left_out_figures(scanned: list[Scanned]) -> dict[str, object]:
+    """Recall where the patterns that only the source of a skill speaks for were taken away."""
+    by_source = by(scanned, lambda sample: (sample.source,))
+    return {
+        "recall, source left out": _plain({"overall": headline(scanned)["recall"]} | by_source),
+        "recall, source left out, mean over sources": mean(share.share for share in by_source.values()),
+        "recall, source left out, by provenance": _plain(by(scanned, lambda sample: (sample.provenance,))),
+    }
+
+
 def _plain(shares: dict[str, Share]) -> dict[str, dict[str, float]]:
     return {name: asdict(share) for name, share in shares.items()}

@@ -8,6 +8,7 @@ from assay.scan.text import Text
 
 MAX_DEPTH = 3
 _SHORTEST = 6
+_NEIGHBOURS = 4
 _READABLE_SHARE = 0.9
 _PRINTABLE = bytes(range(32, 127)) + b"\n\r\t"
 _LINE_ENDS = (b"\n", b"\x0b")
@@ -43,18 +44,38 @@ def _decoded_pieces(text: Text, disguise: Disguise) -> Iterator[tuple[int, bytes
 
 
 def _changed_lines(text: Text, disguise: Disguise, ends: list[int]) -> Iterator[tuple[int, bytes]]:
+    """The lines that change, among their neighbours as they are: what is looked for may go on in the next line."""
+    changed: dict[int, bytes] = {}
+    neighbours: dict[int, bytes] = {}
     passed = 0
     for end in sorted(ends):
         if end <= passed:
             continue
-        begin = max(text.data.rfind(mark, 0, end - 1) for mark in _LINE_ENDS) + 1
-        passed = min(
-            (place for mark in _LINE_ENDS if (place := text.data.find(mark, end)) >= 0), default=len(text.data)
-        )
+        begin, passed = _line_around(text.data, end - 1)
         line = text.data[begin:passed]
-        changed = disguise.reveal(line)
-        if changed != line:
-            yield text.line_at(begin), changed
+        if (plain := disguise.reveal(line)) != line:
+            changed[begin] = plain
+            neighbours.update(_neighbours(text.data, begin, passed))
+    for begin, line in sorted((neighbours | changed).items()):
+        yield text.line_at(begin), line
+
+
+def _line_around(data: bytes, place: int) -> tuple[int, int]:
+    """Where the line that holds this place begins and ends."""
+    begin = max(data.rfind(mark, 0, place) for mark in _LINE_ENDS) + 1
+    return begin, min((end for mark in _LINE_ENDS if (end := data.find(mark, place)) >= 0), default=len(data))
+
+
+def _neighbours(data: bytes, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The next few lines above and below a line, by where they begin."""
+    above, below = begin, end
+    for _ in range(_NEIGHBOURS):
+        if above > 0:
+            last, (above, _) = above - 1, _line_around(data, above - 1)
+            yield above, data[above:last]
+        if below < len(data):
+            first, (_, below) = below + 1, _line_around(data, below + 1)
+            yield first, data[first:below]
 
 
 def _is_readable(data: bytes) -> bool:

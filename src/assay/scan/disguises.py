@@ -142,7 +142,7 @@ DISGUISES = (
     ),
     Disguise(
         "letter by letter",
-        Pattern(r"\b[a-z][ .\-_*][a-z][ .\-_*][a-z][ .\-_*][a-z][ .\-_*][a-z]\b"),
+        Pattern(r"\b[a-z][ .\-_*][a-z][ .\-_*][a-z][ .\-_*][a-z]\b"),
         _LINES,
         unspaced,
         in_place=True,

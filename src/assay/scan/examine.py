@@ -49,13 +49,10 @@ def examine(rule: Rule, seen: Sequence[Seen], purpose: Purpose) -> Iterator[Find
         return
     known: set[tuple[str, int]] = set()
     for each in seen:
-        if _applies(rule, each.text):
-            # A decoded text repeats what its file says in the open.
-            found = [
-                finding for finding in _examine_text(rule, each, purpose) if (finding.file, finding.line) not in known
-            ]
-            known.update((finding.file, finding.line) for finding in found)
-            yield from found
+        # A decoded text repeats what its file says in the open.
+        found = [finding for finding in _examine_text(rule, each, purpose) if (finding.file, finding.line) not in known]
+        known.update((finding.file, finding.line) for finding in found)
+        yield from found
 
 
 def examine_comments(texts: Sequence[Text], rules: Sequence[Rule], purpose: Purpose) -> Iterator[Finding]:
@@ -81,6 +78,8 @@ def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]
     text = seen.text
     surest: dict[int, tuple[float, re.Match[bytes]]] = {}
     for match in _matches(rule, seen):
+        if not _applies(rule, text, match):
+            continue
         line = text.line_at(match.start())
         confidence = _confidence(rule, text, match, purpose)
         if confidence > surest.get(line, (0.0, match))[0]:
@@ -92,8 +91,10 @@ def _examine_text(rule: Rule, seen: Seen, purpose: Purpose) -> Iterator[Finding]
         yield finding_of(rule, text.path, line, confidence, excerpt, text.region_at(match.start()))
 
 
-def _applies(rule: Rule, text: Text) -> bool:
-    return rule.applies_to is not AppliesTo.SCRIPTS or text.kind is not FileKind.MARKDOWN
+def _applies(rule: Rule, text: Text, match: re.Match[bytes]) -> bool:
+    """A rule for scripts reads those that stand in a fence, too, and no sentence."""
+    is_sentence = text.kind is FileKind.MARKDOWN and text.region_at(match.start()) is not Region.FENCED
+    return rule.applies_to is not AppliesTo.SCRIPTS or not is_sentence
 
 
 def _matches(rule: Rule, seen: Seen) -> Iterable[re.Match[bytes]]:
