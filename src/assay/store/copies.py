@@ -17,7 +17,7 @@ from assay.model.submission import ACTIVE, Submission
 from assay.store.blocklist import COLUMNS as BLOCK_COLUMNS
 from assay.store.blocklist import HOLDS, entry_of
 from assay.store.scans import list_all_scans
-from assay.store.skills import IS_LIVE, VERSION_COLUMNS, read_skills, skill_of, version_of
+from assay.store.skills import IS_LIVE, SKILLS, VERSION_COLUMNS, skill_of, version_of
 from assay.store.submissions import read_submissions, submission_of
 from assay.store.tables import blocklist_entry, change, content, skill, skill_alias, skill_version, submission
 
@@ -68,12 +68,12 @@ async def stay_awake(db: AsyncConnection) -> None:
 async def skills_of(db: AsyncConnection, ids: Collection[UUID], names: Collection[str]) -> list[Skill]:
     """The listings with these ids or these names, live or not."""
     wanted = or_(skill.c.id == _any_id(ids), skill.c.name == _any_text(names))
-    return [skill_of(row) for row in await db.execute(read_skills().where(wanted))]
+    return [skill_of(row) for row in await db.execute(SKILLS.where(wanted))]
 
 
 async def live_skills(db: AsyncConnection, after: UUID | None, limit: int) -> list[Skill]:
     """Live listings in the order of their ids."""
-    statement = read_skills().where(IS_LIVE)
+    statement = SKILLS.where(IS_LIVE)
     if after is not None:
         statement = statement.where(skill.c.id > after)
     return [skill_of(row) for row in await db.execute(statement.order_by(skill.c.id).limit(limit))]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import ARRAY, Text, and_, any_, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import Host, RepositoryName
@@ -13,6 +13,28 @@ from assay.store.tables import repository, skill, skill_version
 
 # Of each content no more are told, the canonical one among them.
 MOST_FORKS = 20
+_PLACE = func.row_number().over(
+    partition_by=skill_version.c.content_digest,
+    order_by=(skill.c.stars.desc().nulls_last(), skill.c.created_at, skill.c.id),
+)
+_JOINED = skill_version.join(
+    skill, and_(skill.c.current_version_id == skill_version.c.id, skill.c.id == skill_version.c.skill_id)
+).join(repository, skill.c.repository_id == repository.c.id)
+_RANKED = (
+    select(
+        skill_version.c.content_digest,
+        skill.c.name,
+        repository.c.host,
+        repository.c.owner,
+        repository.c.name.label("repository_name"),
+        skill.c.stars,
+        _PLACE.label("place"),
+    )
+    .select_from(_JOINED)
+    .where(IS_LIVE, skill_version.c.content_digest == any_(bindparam("digests", type_=ARRAY(Text))))
+    .subquery()
+)
+_FORKS = select(_RANKED).where(_RANKED.c.place <= MOST_FORKS).order_by(_RANKED.c.content_digest, _RANKED.c.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +52,8 @@ async def find_forks(db: AsyncConnection, digests: Sequence[str]) -> dict[str, t
     """
     if not digests:
         return {}
-    place = func.row_number().over(
-        partition_by=skill_version.c.content_digest,
-        order_by=(skill.c.stars.desc().nulls_last(), skill.c.created_at, skill.c.id),
-    )
-    joined = skill_version.join(
-        skill, and_(skill.c.current_version_id == skill_version.c.id, skill.c.id == skill_version.c.skill_id)
-    ).join(repository, skill.c.repository_id == repository.c.id)
-    ranked = (
-        select(
-            skill_version.c.content_digest,
-            skill.c.name,
-            repository.c.host,
-            repository.c.owner,
-            repository.c.name.label("repository_name"),
-            skill.c.stars,
-            place.label("place"),
-        )
-        .select_from(joined)
-        .where(IS_LIVE, skill_version.c.content_digest.in_(set(digests)))
-        .subquery()
-    )
-    statement = select(ranked).where(ranked.c.place <= MOST_FORKS).order_by(ranked.c.content_digest, ranked.c.place)
     forks: dict[str, tuple[Fork, ...]] = {}
-    for row in await db.execute(statement):
+    for row in await db.execute(_FORKS, {"digests": list(set(digests))}):
         forks[row.content_digest] = (*forks.get(row.content_digest, ()), _fork(row))
     return forks
 

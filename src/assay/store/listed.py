@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import literal_column
+from sqlalchemy import ARRAY, Uuid, any_, bindparam, literal_column
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import Host, RepositoryName
 from assay.model.skill import Skill
-from assay.store.skills import read_skills, skill_of
+from assay.store.skills import SKILLS, skill_of
 from assay.store.tables import skill
 
 # So many are named; of content that thousands have, so many are looked at.
@@ -34,6 +34,8 @@ ALTERNATES = literal_column(
     JSONB,
 ).label("alternates")
 
+_LISTED = SKILLS.add_columns(ALTERNATES).where(skill.c.id == any_(bindparam("ids", type_=ARRAY(Uuid))))
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -47,7 +49,7 @@ async def read_listed(db: AsyncConnection, ids: Sequence[UUID]) -> list[Listed]:
     """These listings, in this order."""
     if not ids:
         return []
-    rows = await db.execute(read_skills().add_columns(ALTERNATES).where(skill.c.id.in_(ids)))
+    rows = await db.execute(_LISTED, {"ids": list(ids)})
     found = {row.id: _listed(row) for row in rows}
     return [found[each] for each in ids]
 

@@ -21,7 +21,7 @@ from assay.model.skill import Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
 from assay.store.publications import DESCRIBED
 from assay.store.repositories import former_names
-from assay.store.skills import find_version, get_skill, list_versions, read_skills, skill_of
+from assay.store.skills import SKILLS, find_version, get_skill, list_versions, skill_of
 from assay.store.tables import (
     change,
     dist_tag,
@@ -319,4 +319,4 @@ async def _locked(db: AsyncConnection, *conditions: ColumnElement[bool]) -> list
     )
     if not ids:
         return []
-    return [skill_of(row) for row in await db.execute(read_skills().where(skill.c.id.in_(ids)).order_by(skill.c.id))]
+    return [skill_of(row) for row in await db.execute(SKILLS.where(skill.c.id.in_(ids)).order_by(skill.c.id))]

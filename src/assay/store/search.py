@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+import msgspec
 from sqlalchemy import TextClause, exc, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -111,8 +112,9 @@ NUMBERS = f"""
         {{is_exact}} AS is_exact
     FROM hit
 """
+# As text: every row carries it, and one of them is read.
 FACET = """
-    SELECT jsonb_object_agg(value, number)
+    SELECT jsonb_object_agg(value, number)::text
     FROM (SELECT {column} AS value, count(*) AS number FROM hit WHERE is_live GROUP BY 1) AS counted
 """
 
@@ -160,8 +162,8 @@ async def search(db: AsyncConnection, wanted: str, filters: Filters, page: Page)
         total=rows[0].total,
         is_exact=rows[0].is_exact,
         are_alike=rows[0].are_alike,
-        categories=rows[0].categories or {},
-        tiers=rows[0].tiers or {},
+        categories=_counted(rows[0].categories),
+        tiers=_counted(rows[0].tiers),
     )
 
 
@@ -289,6 +291,10 @@ def _after(page: Page) -> str:
         same = "exactness = :after_exactness AND score = :after_score AND id > :after_id"
         return f"((exactness, score) < (:after_exactness, :after_score) OR {same})"
     return is_after(page.sort, "key")
+
+
+def _counted(facet: str | None) -> Mapping[str, int]:
+    return msgspec.json.decode(facet, type=dict[str, int]) if facet else {}
 
 
 def _next(around: Sequence[Any], last: Any | None, sort: Sort) -> Place | None:

@@ -6,7 +6,7 @@ from random import random
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, select
+from sqlalchemy import Row, Select, and_, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import Category
@@ -71,23 +71,29 @@ VERSION_COLUMNS = (
     skill_version.c.deprecation_by,
 )
 IS_LIVE = skill.c.standing == Standing.LIVE.value
+# Listings with their live version and repository; built once, because whoever reads pays for it each time.
+SKILLS: Select[Any] = select(*COLUMNS).select_from(
+    skill.join(skill_version, and_(skill.c.current_version_id == skill_version.c.id)).join(
+        repository, and_(skill.c.repository_id == repository.c.id)
+    )
+)
+_NAMED = SKILLS.where(skill.c.name == bindparam("wanted"))
+_VERSIONS = (
+    select(*VERSION_COLUMNS)
+    .where(skill_version.c.skill_id == bindparam("of_skill"))
+    .order_by(skill_version.c.ordinal.desc())
+)
 
 
 async def list_versions(db: AsyncConnection, skill_id: UUID) -> list[SkillVersion]:
     """All versions of a listing, newest first."""
-    statement = (
-        select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id).order_by(skill_version.c.ordinal.desc())
-    )
-    return [version_of(row) for row in await db.execute(statement)]
+    return [version_of(row) for row in await db.execute(_VERSIONS, {"of_skill": skill_id})]
 
 
 async def page_versions(db: AsyncConnection, skill_id: UUID, *, before: int | None, limit: int) -> list[SkillVersion]:
     """A page of the versions of a listing, newest first, from before this place."""
-    statement = select(*VERSION_COLUMNS).where(skill_version.c.skill_id == skill_id)
-    if before is not None:
-        statement = statement.where(skill_version.c.ordinal < before)
-    ordered = statement.order_by(skill_version.c.ordinal.desc()).limit(limit)
-    return [version_of(row) for row in await db.execute(ordered)]
+    statement = _VERSIONS if before is None else _VERSIONS.where(skill_version.c.ordinal < before)
+    return [version_of(row) for row in await db.execute(statement.limit(limit), {"of_skill": skill_id})]
 
 
 async def find_version(db: AsyncConnection, skill_id: UUID, version: str) -> SkillVersion | None:
@@ -99,7 +105,7 @@ async def find_version(db: AsyncConnection, skill_id: UUID, version: str) -> Ski
 
 async def find_skills(db: AsyncConnection, names: Sequence[str]) -> dict[str, Skill]:
     """The live listings that have exactly these names."""
-    rows = await db.execute(read_skills().where(skill.c.name.in_(set(names)), IS_LIVE))
+    rows = await db.execute(SKILLS.where(skill.c.name.in_(set(names)), IS_LIVE))
     return {row.name: skill_of(row) for row in rows}
 
 
@@ -113,7 +119,7 @@ async def get_skill(db: AsyncConnection, name: str) -> Skill:
 
 async def find_skill(db: AsyncConnection, name: str) -> Skill | None:
     """The listing of this name, live or not."""
-    row = (await db.execute(read_skills().where(skill.c.name == name.lower()))).one_or_none()
+    row = (await db.execute(_NAMED, {"wanted": name.lower()})).one_or_none()
     return skill_of(row) if row else None
 
 
@@ -130,13 +136,13 @@ async def find_names(db: AsyncConnection, skill_ids: Sequence[UUID]) -> dict[UUI
 
 async def list_newest(db: AsyncConnection, limit: int) -> list[Skill]:
     """Live listings, last updated first."""
-    ordered = read_skills().where(IS_LIVE).order_by(skill.c.updated_at.desc(), skill.c.id.desc())
+    ordered = SKILLS.where(IS_LIVE).order_by(skill.c.updated_at.desc(), skill.c.id.desc())
     return [skill_of(row) for row in await db.execute(ordered.limit(limit))]
 
 
 async def list_first_published(db: AsyncConnection, limit: int) -> list[Skill]:
     """Live listings, those that came last first."""
-    ordered = read_skills().where(IS_LIVE).order_by(skill.c.created_at.desc(), skill.c.id.desc()).limit(limit)
+    ordered = SKILLS.where(IS_LIVE).order_by(skill.c.created_at.desc(), skill.c.id.desc()).limit(limit)
     return [skill_of(row) for row in await db.execute(ordered)]
 
 
@@ -148,18 +154,10 @@ async def sample_skills(db: AsyncConnection, number: int) -> list[Skill]:
         return []
     found: dict[UUID, Skill] = {}
     for since in (first + random() * (last - first), first):  # noqa: S311 - a sample, not a secret
-        ordered = read_skills().where(IS_LIVE, skill.c.created_at >= since).order_by(skill.c.created_at, skill.c.id)
+        ordered = SKILLS.where(IS_LIVE, skill.c.created_at >= since).order_by(skill.c.created_at, skill.c.id)
         for row in await db.execute(ordered.limit(number - len(found))):
             found.setdefault(row.id, skill_of(row))
     return list(found.values())
-
-
-def read_skills() -> Select[Any]:
-    """Listings with their live version and repository."""
-    joined = skill.join(skill_version, and_(skill.c.current_version_id == skill_version.c.id)).join(
-        repository, and_(skill.c.repository_id == repository.c.id)
-    )
-    return select(*COLUMNS).select_from(joined)
 
 
 def skill_of(row: Row[Any]) -> Skill:
