@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from litestar import Litestar
 
-from assay.publish.withdraw import remark, tombstone, withdraw
+from assay.publish.withdraw import remark, tombstone
 from assay.web.app import create_app
 from tests.archives import a_zip
 from tests.catalogue import agree, changes, gone, publish, read
@@ -90,11 +90,16 @@ async def test_the_last_version_yanked_takes_the_listing_down(registry: Registry
 
 
 async def test_a_withdrawn_version_is_given_to_nobody(registry: Registry) -> None:
-    """Not by its number either, and it cannot be unyanked."""
+    """Not by its number either, and it cannot be unyanked; only an operator can do that."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
-    async with registry.app.store.begin() as db:
-        why = remark("malware", "It steals keys.", at=registry.app.clock.now(), by="root")
-        await withdraw(db, name, "1.0.1", why)
+    route = f"/api/v1/admin/skills/{name}/versions/1.0.1/withdraw"
+    assert (await registry.client.post(route, json=WHY)).status_code == 401
+    answer = await registry.client.post(route, json={"reason": "It steals keys."}, headers=KEY)
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["standing"], answer.json()["currentVersion"]) == ("live", "1.0.0")
+    assert await audit_of(registry.app, "version_withdrawn") == [("internal key", "version_withdrawn", name)]
+    again = await registry.client.post(route, json=WHY, headers=KEY)
+    assert (again.status_code, again.json()["code"]) == (409, "version_taken_back")
     for path in ("", "/files", "/files/SKILL.md", "/download"):
         answer = await registry.client.get(f"/api/v1/skills/{name}/versions/1.0.1{path}")
         assert (answer.status_code, answer.json()["code"]) == (410, "version_withdrawn")

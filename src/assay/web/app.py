@@ -26,6 +26,7 @@ from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import blocklist as admin_blocklist
 from assay.web.admin import edge_copy
 from assay.web.admin import queue as admin_queue
+from assay.web.admin import versions as admin_versions
 from assay.web.api import audit, blocklist, changes, skills, submissions
 from assay.web.api.badges import badge
 from assay.web.api.event_views import encode_happenings
@@ -77,6 +78,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             blocklist.router,
             admin_blocklist.router,
             admin_queue.router,
+            admin_versions.router,
             edge_copy.router,
             audit.audit,
             session.me,

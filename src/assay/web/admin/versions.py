@@ -1,0 +1,42 @@
+"""Versions under control: withdraw one, so that nobody gets it any more."""
+
+from litestar import Router, post
+from litestar.params import FromPath, JSONBody
+from litestar.status_codes import HTTP_200_OK
+
+from assay.model.errors import NotFound
+from assay.publish.withdraw import remark, withdraw
+from assay.serve.catalogue import find_any_listing
+from assay.web.access import ADMIN
+from assay.web.api.naming import wanted_name
+from assay.web.api.present_versions import present_standing
+from assay.web.api.problems import problems
+from assay.web.api.version_views import StandingView, WhyBody
+from assay.web.given import Assay, CalledBy
+
+
+@post(
+    "/{owner:str}/{repo:str}/{skill:str}/versions/{version:str}/withdraw",
+    summary="Withdraw a version",
+    status_code=HTTP_200_OK,
+    responses=problems(300, 400, 401, 403, 404, 409, 413, 415, 503),
+)
+async def withdraw_version(
+    assay: Assay,
+    caller: CalledBy,
+    owner: FromPath[str],
+    repo: FromPath[str],
+    skill: FromPath[str],
+    version: FromPath[str],
+    data: JSONBody[WhyBody],
+) -> StandingView:
+    """Nobody gets it any more, whoever asks; the one before is live again. There is no way back but a new version."""
+    why = remark("withdrawn", data.reason, at=assay.clock.now(), by=caller.name)
+    if "\x00" in version:  # the database would refuse the question instead of answering it
+        raise NotFound(f"There is no version {version!r}.", code="version_not_found")
+    async with assay.store.begin() as db:
+        listing = await find_any_listing(db, wanted_name(owner, repo, skill))
+        return present_standing(await withdraw(db, listing.name, version, why))
+
+
+router = Router("/api/v1/admin/skills", tags=["admin"], opt=ADMIN, route_handlers=[withdraw_version])
