@@ -5,7 +5,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from benchmarks import bulk, pipeline, scale, search
+from benchmarks import bulk, pipeline, routes, scale, search
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -20,6 +20,7 @@ def main() -> None:
         "bulk": asyncio.run(bulk.measure(2 if quick else 15)),
         "scale": asyncio.run(scale.measure(300, 3, times=10) if quick else scale.measure(30_000, scale.REPEATS)),
         "search": asyncio.run(search.measure((300, 900), 3) if quick else search.measure(search.SIZES, search.REPEATS)),
+        "routes": asyncio.run(routes.measure(300, 10) if quick else routes.measure(routes.SKILLS, routes.REQUESTS)),
     }
     for benchmark, figures in results.items():
         print(benchmark)

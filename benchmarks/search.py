@@ -143,7 +143,7 @@ async def _compare(name: str, operation: Operation, filled: Filled, repeats: int
     try:
         for number in range(WARM_UP + repeats):
             async with filled.store.snapshot() as db:
-                with _statements(filled.store) as statements:
+                with listen(filled.store) as statements:
                     started = time.perf_counter()
                     await operation(db, filled, chance)
                     taken = time.perf_counter() - started
@@ -165,7 +165,7 @@ async def _compare(name: str, operation: Operation, filled: Filled, repeats: int
 
 
 @contextmanager
-def _statements(store: Database) -> Iterator[list[tuple[str, tuple[Any, ...]]]]:
+def listen(store: Database) -> Iterator[list[tuple[str, tuple[Any, ...]]]]:
     """All statements of the block, with their values."""
     seen: list[tuple[str, tuple[Any, ...]]] = []
 

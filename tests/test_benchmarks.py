@@ -28,6 +28,7 @@ def test_the_benchmarks_run_and_print_ratios() -> None:
         "position of one that waits: ratio",
         "prefix: p99 ms at 900",
         "skill page: p50 grows",
+        "list: CPU time / bare framework",
     ):
         assert figure in finished.stdout
 

@@ -1,0 +1,117 @@
+"""Requests a second of the hot routes, against a bare route of the same framework.
+
+    python -m benchmarks.routes [--skills 20000] [--requests 400]
+
+Both answer in this process, without a network. The bare route runs the statements that ours ran on a connection of
+asyncpg, and sends the very bytes that ours sent: no access rules, no checks, no types, no headers. Of the CPU time of
+the rounds the least counts, because it is the one in which nobody else was in the way.
+"""
+
+import argparse
+import asyncio
+import logging
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import structlog
+from litestar import Litestar, Response, get
+
+from assay.app import App
+from assay.web.app import create_app
+from benchmarks.catalogue import Catalogue, fill_catalogue
+from benchmarks.pipeline import a_registry
+from benchmarks.search import listen
+
+SKILLS, REQUESTS, ROUNDS = 20_000, 400, 5
+# One line for each route: add yours here. The name is that of some listing.
+ROUTES = {
+    "skill (JSON)": "/api/v1/skills/{name}",
+    "skill page": "/skills/{name}",
+    "list": "/api/v1/skills?limit=30",
+    "search": "/api/v1/skills/search?q=invoice&limit=30",
+    "versions": "/api/v1/skills/{name}/versions",
+    "badge": "/badge/{name}.svg",
+    "changes": "/api/v1/changes?since=0&limit=100",
+    "blocklist": "/api/v1/blocklist",
+    "stats": "/api/v1/submissions/stats",
+    "queue page": "/queue",
+}
+Ask = Callable[[], Awaitable[httpx.Response]]
+
+
+async def measure(skills: int, requests: int) -> dict[str, float]:
+    """The figures, by name."""
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
+        Path(folder).chmod(0o755)
+        async with a_registry(Path(folder) / "data", {}) as (app, _):
+            await fill_catalogue(app.database_url, Catalogue(skills))
+            connection = await asyncpg.connect(app.database_url, server_settings={"jit": "off"})
+            try:
+                name = await connection.fetchval("SELECT name FROM skill ORDER BY name LIMIT 1")
+                results: dict[str, float] = {}
+                for route, path in ROUTES.items():
+                    results |= await _compare(app, connection, route, path.format(name=name), requests)
+                return results
+            finally:
+                await connection.close()
+
+
+async def _compare(app: App, connection: asyncpg.Connection, route: str, path: str, requests: int) -> dict[str, float]:
+    async with _client(create_app(app)) as ours:
+        with listen(app.store) as statements:
+            answer = await ours.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.text[:300]}"
+        content, kind = answer.content, answer.headers["Content-Type"]
+
+        @get("/")
+        async def bare_route() -> Response[bytes]:
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                for statement, values in statements:
+                    await connection.fetch(statement, *values)
+            return Response(content, media_type=kind)
+
+        async with _client(Litestar([bare_route], openapi_config=None, logging_config=None)) as bare:
+            seconds = await _in_turn({"ours": lambda: ours.get(path), "bare": lambda: bare.get("/")}, requests)
+    return {
+        f"{route}: requests a CPU-second": 1 / seconds["ours"],
+        f"{route}: CPU time / bare framework": seconds["ours"] / seconds["bare"],
+        f"{route}: statements": float(len(statements)),
+    }
+
+
+async def _in_turn(ways: dict[str, Ask], requests: int) -> dict[str, float]:
+    least: dict[str, float] = {}
+    for number in range(ROUNDS + 1):
+        for name, ask in ways.items():
+            started = time.process_time()
+            for _ in range(max(1, requests // ROUNDS)):
+                await ask()
+            taken = (time.process_time() - started) / max(1, requests // ROUNDS)
+            if number:  # the first round warms up
+                least[name] = min(taken, least.get(name, taken))
+    return least
+
+
+def _client(app: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--skills", type=int, default=SKILLS)
+    parser.add_argument("--requests", type=int, default=REQUESTS)
+    given = parser.parse_args()
+    # The listings have no text behind them, and each look at one says so.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    for name, value in asyncio.run(measure(given.skills, given.requests)).items():
+        print(f"{name:60} {value:10.2f}")
+
+
+if __name__ == "__main__":
+    main()
