@@ -38,6 +38,8 @@ CONFIRM = text(
 )
 
 
+LOCKS = 20_261_119
+LOCK = text("SELECT pg_advisory_xact_lock(:locks, :number)")
 FIND_ALL = text(
     f"""
     WITH wanted AS (
@@ -130,6 +132,8 @@ async def record_resolution(
     A name may have passed to another repository: that gets a row of its own, and takes nothing over but the name.
     Raises NotFound if the row that has the name cannot give it up, because nobody knows what it is called now.
     """
+    # Two names of one repository may be looked at at once, and only one of their rows may have its id.
+    await db.execute(LOCK, {"locks": LOCKS, "number": host_id % 2**31})
     facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
     if known.name.key == name.key:
         values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
