@@ -152,6 +152,9 @@ def is_outage(problem: BaseException) -> bool:
     if isinstance(problem, exc.DBAPIError):
         cause = problem.orig.__cause__ if problem.orig is not None else None
         return problem.connection_invalidated or (cause is not None and is_outage(cause))
+    if isinstance(problem, exc.InvalidRequestError | asyncpg.InterfaceError):
+        # The pool's word, and the driver's, for a server that hung up on one who had just come.
+        return "connection is closed" in str(problem)
     return isinstance(
         problem,
         OSError
