@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,9 +128,9 @@ async def through_the_queue(app: App, shape: Shape) -> float:
     """Submit everything, then measure from the first to the last decision of one worker process."""
     await submit_all(app, shape)
     with a_worker(app.settings):
-        await _until(app, lambda done: done > 0)
+        await until_decided(app, lambda done: done > 0)
         started, before = time.perf_counter(), await _decided(app)
-        await _until(app, lambda done: done >= len(shape.requests))
+        await until_decided(app, lambda done: done >= len(shape.requests))
         seconds = time.perf_counter() - started
     async with app.store.begin() as db:
         published = (await count_by_state(db))[State.PUBLISHED]
@@ -138,16 +138,21 @@ async def through_the_queue(app: App, shape: Shape) -> float:
     return (len(shape.requests) - before) / seconds
 
 
-@contextmanager
-def a_worker(settings: Settings) -> Iterator[None]:
+def a_worker(settings: Settings) -> AbstractContextManager[None]:
     """`assay worker` with these settings."""
+    return a_command("worker", settings)
+
+
+@contextmanager
+def a_command(command: str, settings: Settings) -> Iterator[None]:
+    """A command of Assay with these settings, for as long as the block lasts."""
     given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
     shown = {
         variable(name): value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
         for name, value in given.items()
     }
     with subprocess.Popen(
-        [sys.executable, "-m", "assay", "worker"],
+        [sys.executable, "-m", "assay", command],
         env={**os.environ, **shown},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -164,7 +169,7 @@ async def _decided(app: App) -> int:
     return sum(counts.values()) - sum(counts[state] for state in ACTIVE)
 
 
-async def _until(app: App, reached: Any) -> None:
+async def until_decided(app: App, reached: Any) -> None:
     async with asyncio.timeout(600):
         while not reached(await _decided(app)):
             await asyncio.sleep(0.1)

@@ -47,6 +47,12 @@ SECRET = "a-secret-for-tests-that-is-long-enough"
 PATIENCE_SECONDS = 120
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long and how the storm of tests/faults/test_agreement.py blows, for whoever wants more of it."""
+    parser.addoption("--storm-rounds", type=int, default=2, help="rounds of the storm over a catalogue")
+    parser.addoption("--storm-seed", type=int, default=7, help="what the writers of the storm choose by")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Whoever runs tests has a server of their own: a transaction of one test holds back the feeds of a whole server."""
     if hasattr(config, "workerinput"):

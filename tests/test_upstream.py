@@ -9,11 +9,13 @@ from sqlalchemy import text
 
 from assay.github.fake import FakeRepository
 from assay.upstream import Watch
-from tests.conftest import Registry
+from tests.catalogue import agree, changes
+from tests.conftest import SECRET, Registry, open_registry
 from tests.skills import a_skill
 
 Look = Callable[[], Awaitable[int]]
 NAME = "acme/tools/greet"
+KEY = {"X-Internal-Key": SECRET}
 
 
 @pytest.fixture
@@ -98,6 +100,64 @@ async def test_a_source_that_is_gone_takes_its_listing_along(registry: Registry,
     repository.private = False
     await look()
     assert (await the_skill(registry))["name"] == NAME
+    told = await changes(registry, "tombstone", "restore")
+    assert [(each["kind"], each["data"]["standing"]) for each in told] == [("tombstone", "gone"), ("restore", "live")]
+    await agree(registry, NAME)
+
+
+async def test_a_source_that_is_back_does_not_undo_what_else_keeps_its_listing_down(
+    registry: Registry, look: Look
+) -> None:
+    """The watch goes on with the others; the listing is there when it is neither missing nor blocked."""
+    repository = await a_listing(registry)
+    other = registry.github.add_repository("acme/other", files={"SKILL.md": a_skill("sing")})
+    await registry.submit("acme/other", "sing")
+    await registry.work()
+    repository.private = True
+    await look()
+    body = {"threatType": "malware", "severity": "critical", "reason": "It bites.", "repository": "acme/tools"}
+    entry = (await registry.client.post("/api/v1/admin/blocklist", json=body, headers=KEY)).json()["entry"]["id"]
+    repository.private = False
+    other.push({"SKILL.md": a_skill("sing", description="Sings better.")})
+    assert await look() == 2
+    await registry.work()
+    assert (await the_skill(registry, "acme/other/sing"))["currentVersion"] == "1.0.1"
+    await agree(registry, "acme/other/sing")
+    lifted = await registry.client.request(
+        "DELETE", f"/api/v1/admin/blocklist/{entry}", json={"reason": "It does not."}, headers=KEY
+    )
+    assert lifted.status_code == 200, lifted.text
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE upstream_check SET described_at = NULL"))
+    await look()
+    await agree(registry, NAME, "acme/other/sing")
+
+
+async def test_a_rate_limit_delays_the_watch_and_loses_nothing(registry: Registry, look: Look) -> None:
+    """I20, I33: who may not ask waits; nothing is taken for missing, the wait is told, and the change is found after."""
+    repository = await a_listing(registry)
+    await look()
+    repository.push({"SKILL.md": a_skill("greet", description="Says hello better.")})
+    registry.github.limit_anonymous(0)
+    await look()
+    async with registry.app.store.begin() as db:
+        row = (await db.execute(text("SELECT failures, missing_since, due_at > now() FROM upstream_check"))).one()
+        await db.execute(text("UPDATE upstream_check SET seen_at = now() - interval '13 hours'"))
+    assert tuple(row) == (1, None, True)
+    assert (await the_skill(registry))["currentVersion"] == "1.0.0"
+    health = (await registry.client.get("/api/v1/queue/health")).json()
+    assert health["sources"]["failing"] == 1
+    assert "sources_forgotten" in [alarm["code"] for alarm in health["alarms"]]
+    registry.github.limit_anonymous(100_000)
+    # Budgets are remembered until they are over, so another process asks.
+    async with open_registry(registry.app.settings, registry.github) as later:
+        async with later.app.store.begin() as db:
+            await db.execute(text("UPDATE upstream_check SET due_at = now()"))
+        assert await a_watch(later).look() == 1
+        await later.work()
+    assert (await the_skill(registry))["currentVersion"] == "1.0.1"
+    sources = (await registry.client.get("/api/v1/queue/health")).json()["sources"]
+    assert sources["failing"] == 0
 
 
 async def test_one_miss_is_not_the_end(registry: Registry) -> None:

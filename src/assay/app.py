@@ -1,11 +1,13 @@
 """The only builder: from Settings to everything a process works with."""
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -55,6 +57,8 @@ from assay.upstream import Watch
 REMEMBERED_IDENTITIES = 10_000
 # How often a process looks whether the database still answers, if nobody has noticed otherwise.
 WATCH_SECONDS = 2
+# How long a database that has come back may take to say what is in it.
+ENTER_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -75,15 +79,23 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, application: str, clock: Clock | None = None) -> AsyncIterator[App]:
-    """Open everything, or raise an error that says what is missing."""
+async def open_app(
+    settings: Settings, *, application: str, clock: Clock | None = None, may_wait: bool = False
+) -> AsyncIterator[App]:
+    """Open everything, or raise an error that says what is missing.
+
+    Whoever `may_wait` is also opened while the database is away, and works without it until it is there.
+    """
     url, clock = database_url(settings), clock or Clock()
     pool = PoolOptions(application=application, watch_seconds=WATCH_SECONDS)
     async with open_database(url, pool) as store, open_session() as session, opened_edge(settings) as edge:
-        await check_schema(store)
         key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
-        async with store.begin() as db:
-            await register_key(db, key.id, key.public_pem)
+        try:
+            await _enter(store, key)
+        except Unavailable:
+            if not may_wait:
+                raise
+            store.breaker.stay_open_until(partial(_enter_anew, url, application, key))
         copy = PublishedCopy(edge, clock.now)
         store.breaker.on_recovery(copy.forget)
         github = _github(settings, session, clock)
@@ -100,6 +112,22 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
             limits=Limits(),
             clock=clock,
         )
+
+
+async def _enter(store: Database, key: SigningKey) -> None:
+    """What a database must be like before anybody works with it, and what it must know then."""
+    await check_schema(store)
+    async with store.begin() as db:
+        await register_key(db, key.id, key.public_pem)
+
+
+async def _enter_anew(url: str, application: str, key: SigningKey) -> None:
+    """The same on a connection of its own, for a process that nothing is let through to yet."""
+    async with (
+        open_database(url, PoolOptions(size=1, application=application)) as store,
+        asyncio.timeout(ENTER_SECONDS),
+    ):
+        await _enter(store, key)
 
 
 @asynccontextmanager

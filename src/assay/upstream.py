@@ -22,8 +22,10 @@ from assay.model.repository import Host
 from assay.model.standing import Remark, Standing
 from assay.publish.identity import record_identity
 from assay.publish.withdraw import restore, tombstone
+from assay.store.blocklist import hold_blocklist
 from assay.store.database import Database
 from assay.store.listings import names_in, update_stars
+from assay.store.repositories import replaced
 from assay.store.upstream import Due, list_outdated, note_failure, note_missing, note_seen, take_due
 
 log = structlog.get_logger()
@@ -70,8 +72,14 @@ class Watch:
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def one(each: Due) -> None:
+            """What cannot be written down is looked at again, and keeps nobody from looking at the others."""
             async with gate:
-                await self._look_at(each)
+                try:
+                    await self._look_at(each)
+                except Unavailable as outage:
+                    log.warning("A look is lost", repository=str(each.repository.name), problem=outage.message)
+                except Exception:
+                    log.exception("A bug stopped a look at a source", repository=str(each.repository.name))
 
         async with asyncio.TaskGroup() as group:
             for each in due:
@@ -107,19 +115,23 @@ class Watch:
             if not is_moved:
                 return None
         facts = await self.github.get_repository(known.name)
+        if known.host_id not in (None, facts.host_id):
+            # Its name is another's now. What it is called itself, nobody knows.
+            raise replaced(known.name)
         return Resolution(facts, await self.github.get_head_commit(facts.name), asked_at)
 
     async def _note_seen(self, due: Due, resolution: Resolution | None) -> None:
         known = due.repository
         async with self.store.begin() as db:
-            commit = resolution.commit if resolution else None
-            await note_seen(db, known.id, again=self.every, commit=commit)
             if resolution is None:
+                await note_seen(db, known.id, again=self.every)
                 return
+            await hold_blocklist(db)
+            await note_seen(db, known.id, again=self.every, commit=resolution.commit)
             canonical = await record_identity(db, known, resolution)
             await update_stars(db, canonical.id, resolution.facts.stars)
             for name in await names_in(db, canonical.id, Standing.GONE, CODE):
-                await restore(db, name, of=Standing.GONE, by=BY)
+                await bring_back(db, name)
             if resolution.commit != due.commit:
                 ids = await list_outdated(db, canonical.id, resolution.commit)
                 await requeue_quietly(db, ids, by=BY, reason=f"the source is at {resolution.commit[:12]}")
@@ -134,6 +146,14 @@ class Watch:
             if self.clock.now() - since >= self.grace:
                 why = Remark(CODE, missing.message, self.clock.now(), BY)
                 await take_down(db, known.id, why)
+
+
+async def bring_back(db: AsyncConnection, name: str) -> None:
+    """A listing whose source is there again. If something else keeps it down, the next day asks again."""
+    try:
+        await restore(db, name, of=Standing.GONE, by=BY)
+    except Conflict as problem:
+        log.info("A source is back, its listing is not", skill=name, problem=problem.message)
 
 
 async def take_down(db: AsyncConnection, repository_id: int, why: Remark) -> None:

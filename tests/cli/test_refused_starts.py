@@ -40,7 +40,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     assert line == f"The address 127.0.0.1:{port} is already in use: set ASSAY_PORT or ASSAY_HOST to another."
 
 
-@pytest.mark.parametrize("command", ["up", "web", "worker"])
+@pytest.mark.parametrize("command", ["up", "worker"])
 def test_a_database_that_does_not_answer_is_named(tmp_path: Path, command: str) -> None:
     """A URL that leads nowhere ends the start; the password in it is not printed."""
     with socket.create_server(("127.0.0.1", 0)) as server:

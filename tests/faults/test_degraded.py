@@ -124,7 +124,12 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     assert [each["skillName"] for each in under_way.json()["submissions"]] == ["later"]
     assert under_way.json()["totalIsExact"] is False
     assert (await get("/api/v1/submissions?state=TIER1_SCANNING")).json()["submissions"] == []
-    check_marked(await get(f"/api/v1/submissions/{under_way.json()['submissions'][0]['id']}"), "enumeration")
+    submission = under_way.json()["submissions"][0]["id"]
+    check_marked(await get(f"/api/v1/submissions/{submission}"), "enumeration")
+    watched = await get(f"/submissions/{submission}", headers=BROWSER)
+    check_marked(watched, "enumeration")
+    assert "goes on when the database is back" in watched.text
+    await check_what_can_be_counted(copied)
     queue = await get("/queue", headers=BROWSER)
     check_marked(queue, "enumeration")
     assert "acme/later" in queue.text
@@ -137,13 +142,32 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
         assert answer.json() == body
 
 
+async def check_what_can_be_counted(registry: Registry) -> None:
+    """I23: what the copy cannot know is null, which is not zero; a name without its repository works as ever."""
+    stats = await registry.client.get("/api/v1/submissions/stats")
+    check_marked(stats, "enumeration")
+    assert [stats.json()[key] for key in ("active", "skills", "total", "published")] == [1, 3, None, None]
+    numbers = await registry.client.get("/api/v1/stats")
+    check_marked(numbers, "enumeration")
+    assert [numbers.json()[key] for key in ("skills", "repositories", "versions", "installs")] == [3, 1, None, None]
+    for path in ("/api/v1/skills/pdf", "/api/v1/skills/-/-/pdf"):
+        flat = await registry.client.get(path)
+        check_marked(flat, "enumeration")
+        assert flat.json()["skill"]["name"] == "acme/tools/pdf"
+    versions = await registry.client.get(f"{DETAIL}/versions")
+    check_marked(versions, "enumeration")
+    assert [each["version"] for each in versions.json()["versions"]] == ["1.0.0"]
+
+
 async def check_refusals(registry: Registry) -> None:
     """What cannot be known or done is a 503 that says when to ask again; what is not in the copy a marked 404."""
     url = f"{registry.web_url}/acme/tools"
     refused = [
         await registry.client.post("/api/v1/submissions", json={"repoUrl": url, "skillName": "other"}),
         await registry.client.post("/api/v1/admin/rebuild-index", headers={"X-Internal-Key": SECRET}),
-        await registry.client.get("/api/v1/submissions/stats"),
+        await registry.client.get("/submissions/00000000-0000-0000-0000-000000000000"),
+        await registry.client.get("/api/v1/changes"),
+        await registry.client.get("/api/v1/queue/health"),
         await registry.client.get("/api/v1/submissions/00000000-0000-0000-0000-000000000000"),
         await registry.client.get("/metrics"),
     ]

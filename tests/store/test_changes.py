@@ -42,6 +42,22 @@ async def test_a_reader_stops_at_the_oldest_open_transaction(registry: Registry)
     assert await feed(store, since=1) == [(2, "slow"), (3, "quick")]
 
 
+async def test_who_waited_for_a_lock_comes_after_who_held_it(registry: Registry) -> None:
+    """The older transaction writes about what the younger one left, so the younger one comes first; also if something
+    else that is open holds back only one of the two."""
+    store = registry.app.store
+    async with store.begin() as other:
+        async with store.begin() as older:
+            await older.execute(text("SELECT pg_current_xact_id()"))
+            await other.execute(text("SELECT pg_current_xact_id()"))
+            async with store.begin() as younger:
+                await note(younger, "renamed")
+            await note(older, "taken down by its new name")
+        assert await feed(store) == []
+    await until(lambda: feed(store))
+    assert await feed(store) == [(1, "renamed"), (2, "taken down by its new name")]
+
+
 async def test_serials_have_no_gaps_and_no_doubles_with_many_writers_and_readers(registry: Registry) -> None:
     """Following the feed while it grows gives every change once, in one order for all."""
     store = registry.app.store

@@ -117,7 +117,7 @@ async def test_several_installs_and_names_that_nobody_knows(registry: Registry) 
 
 
 async def test_what_is_newer_than_what_is_installed(registry: Registry) -> None:
-    """I68a: one version is the newest for everybody; the same text under another number is no update."""
+    """I68a, I85: one version is the newest for everybody; the same text under another number is no update."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     newest = a_skill("greet", "Says goodbye.")
     sha = hashlib.sha256(newest.encode()).hexdigest()
@@ -145,6 +145,21 @@ async def test_what_is_newer_than_what_is_installed(registry: Registry) -> None:
     many = {"skills": [{"name": "x", "currentVersion": "1"}] * 101}
     answer = await registry.client.post(f"{SKILLS}/check-updates", json=many)
     assert (answer.status_code, "Maximum 100 skills per request" in answer.text) == (400, True)
+    assert (answer.json()["code"], "in batches of 100" in answer.json()["detail"]) == ("too_many_skills", True)
+
+
+async def test_no_version_is_no_version(registry: Registry) -> None:
+    """I85a: 0.0.0, which programs write where they know none, is neither taken from an author nor told to a client."""
+    text = a_skill("greet").replace("name: greet", "name: greet\nversion: 0.0.0")
+    registry.github.add_repository("acme/tools", files={"SKILL.md": text})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    name = "acme/tools/greet"
+    assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.0"
+    asked = {"skills": [{"name": name, "currentVersion": "0.0.0"}]}
+    [told] = (await registry.client.post(f"{SKILLS}/check-updates", json=asked)).json()["results"]
+    assert (told["installed"], told["latest"], told["versionBump"]) == (None, "1.0.0", None)
+    assert told["updateAvailable"]
 
 
 async def test_windows_line_ends_are_no_update(registry: Registry) -> None:

@@ -232,9 +232,33 @@ async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: R
         answer = await alice.post("/api/v1/submissions/upload", files=archive)
         assert answer.status_code == 201, answer.text
         await registry.work()
+        page = (await alice.get("/skills/local/uploads/greet")).text
+        assert ("vskill install" in page, "Download zip" in page, "has no repository to install from" in page) == (
+            False, True, True,
+        )  # fmt: skip
         url = "/api/v1/skills/local/uploads/greet/unlist"
         assert (await local.post(url, json=WHY)).status_code == 403
         assert (await alice.post(url, json=WHY)).status_code == 200
+
+
+async def test_who_submitted_anothers_repository_may_only_ask_for_a_fresh_look(
+    registry: Registry, site: Litestar
+) -> None:
+    """I60: handing something in makes nobody its owner; looking again takes nothing from anybody."""
+    registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+    name = "acme/tools/greet"
+    async with a_browser(site) as finder:
+        finder.cookies.update(cookies_of(await signed_in(registry.app, "finder")))
+        body = {"repoUrl": f"{registry.web_url}/acme/tools", "skillName": "greet"}
+        assert (await finder.post("/api/v1/submissions", json=body)).status_code == 201
+        await registry.work()
+        for what in ("unlist", "relist", "versions/1.0.0/yank", "versions/1.0.0/deprecate"):
+            answer = await finder.post(f"/api/v1/skills/{name}/{what}", json=WHY)
+            assert (answer.status_code, answer.json()["code"]) == (403, "not_owner")
+        assert (await finder.put(f"/api/v1/skills/{name}/tags/x", json={"version": "1.0.0"})).status_code == 403
+        assert (await finder.post(f"/api/v1/skills/{name}/reindex")).status_code == 200
+        await registry.work()
+    await agree(registry, name)
 
 
 @pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": "  x  "}, {"reason": "x" * 1001}, {"why": "So."}])

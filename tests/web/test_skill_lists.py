@@ -18,6 +18,7 @@ from assay.serve.search import read_skills
 from assay.serve.skill_query import SkillQuery
 from assay.store.listings import lock_skill, rename
 from assay.store.search import CANDIDATES, Page, search
+from tests.catalogue import publish as publish_versions
 from tests.conftest import Registry
 from tests.skills import a_skill
 from tests.web.test_api_skills import LIST, SEARCH, found, publish
@@ -454,3 +455,17 @@ async def test_a_search_that_takes_too_long_is_ended(registry: Registry) -> None
         with pytest.raises(Unavailable, match=r"took longer than 3 s\. Ask for a name") as refused:
             await search(db, "documents", Filters(), Page(Sort.RELEVANCE, None, 10, 0))
     assert refused.value.code == "search_timeout"
+
+
+async def test_who_has_an_answer_already_is_told_so(registry: Registry) -> None:
+    """I55: a tag for lists and searches, which changes exactly if the answer does; nobody asks the registry itself."""
+    name = await publish_versions(registry, "acme/tools", "Says hello.")
+    for path in ("/api/v1/skills", "/api/v1/skills/search?q=greet"):
+        first = await registry.client.get(path)
+        known = {"If-None-Match": first.headers["etag"]}
+        again = await registry.client.get(path, headers=known)
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+        await publish_versions(registry, "acme/tools", f"Says hello, after {path}.")
+        changed = await registry.client.get(path, headers=known)
+        assert (changed.status_code, changed.headers["etag"] == first.headers["etag"]) == (200, False)
+        assert name in changed.text

@@ -14,7 +14,7 @@ from assay.serve.compare import LARGEST_PATCHES_BYTES, LARGEST_TEXT_BYTES
 from assay.store.listings import add_alias
 from assay.store.skills import get_skill
 from tests.catalogue import agree, changes, publish, read
-from tests.conftest import Registry
+from tests.conftest import SECRET, Registry
 from tests.skills import a_skill
 from tests.web.people import PAGE
 from tests.web.test_api_submissions import refused
@@ -314,6 +314,14 @@ async def test_the_same_files_in_two_places_have_one_canonical_listing(registry:
     page = (await registry.client.get("/skills/late/copy/greet", headers=PAGE)).text
     assert 'href="/skills/umbrella/known/greet"' in page
     assert "the listing to prefer" in page
+    # If it goes, the next one is.
+    url = "/api/v1/skills/umbrella/known/greet/versions/1.0.0/yank"
+    answer = await registry.client.post(url, json={"reason": "Moved away."}, headers={"X-Internal-Key": SECRET})
+    assert answer.status_code == 200, answer.text
+    left = await read(registry, "late/copy/greet")
+    assert (left["canonical"], [each["name"] for each in left["alternates"]]) == (
+        "acme/first/greet", ["acme/first/greet"],
+    )  # fmt: skip
 
 
 async def test_what_installers_ask_before_they_install(registry: Registry) -> None:

@@ -72,7 +72,9 @@ def listen(chosen: Settings) -> socket.socket:
 async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool) -> None:
     stopping = stopping_event(supervised=supervised)
     _allow_many_files()
-    async with open_app(chosen, application="assay web") as app, heartbeat(app.store, "web"):
+    # An embedded database is started before this process; any other may come later, and reading goes on without it.
+    may_wait = chosen.database_url is not None
+    async with open_app(chosen, application="assay web", may_wait=may_wait) as app, heartbeat(app.store, "web"):
         live = create_hub(app)
         config = uvicorn.Config(
             create_app(app, live),

@@ -23,3 +23,8 @@ def slug_in(name: str) -> str:
 def repository_key(repository: RepositoryName) -> str:
     """`owner/repo` in lower case, by which repositories are blocked and found."""
     return f"{repository.owner}/{repository.name}".lower()
+
+
+def said_version(version: str | None) -> str | None:
+    """A version as somebody said it. 0.0.0 is what programs write where there is none: it says nothing."""
+    return None if version is None or version.strip().removeprefix("v") == "0.0.0" else version

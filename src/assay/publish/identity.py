@@ -11,7 +11,14 @@ from assay.model.naming import repository_key, slug_in
 from assay.model.repository import Repository
 from assay.model.standing import Remark, Standing
 from assay.store.blocklist import check_blocklists, hold_blocklist
-from assay.store.listings import adopt_listings, lock_misnamed, rename, set_standing, update_stars
+from assay.store.listings import (
+    adopt_listings,
+    lock_misnamed,
+    record_change,
+    rename,
+    set_standing,
+    update_stars,
+)
 from assay.store.repositories import record_resolution
 
 
@@ -48,7 +55,13 @@ async def follow_repository(
     await update_stars(db, canonical.id, stars)
     key = repository_key(canonical.name)
     misnamed = await lock_misnamed(db, canonical.id, key)
-    renamed = [listing for listing in misnamed if await rename(db, listing, f"{key}/{slug_in(listing.name)}")]
+    renamed = []
+    for listing in misnamed:
+        if await rename(db, listing, f"{key}/{slug_in(listing.name)}"):
+            renamed.append(listing)
+        elif known.name != canonical.name:
+            said = {"version": listing.current_version, "digest": listing.content_digest}
+            await record_change(db, ChangeKind.UPDATE, listing, None, **said)
     targets = [Target(listing.content_digest, key, slug_in(listing.name)) for listing in renamed]
     for listing, entry in zip(renamed, await check_blocklists(db, targets), strict=True):
         if entry is not None and listing.standing is Standing.LIVE:

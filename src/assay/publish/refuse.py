@@ -12,6 +12,7 @@ from assay.store.transitions import Step, move
 
 NEXT_STEPS = {
     "source_not_found": "Check the address and that the repository is public, then submit again.",
+    "source_replaced": "If it is yours and was made anew, ask an operator; else submit it under another address.",
     "source_empty": "Push a commit with the skill, then submit again.",
     "skill_not_in_source": "Give the path of the SKILL.md in skillPath and submit again.",
     "file_too_large": "Remove or shrink the file, then submit again.",

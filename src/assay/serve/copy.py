@@ -33,6 +33,7 @@ from assay.model.errors import Ambiguous, NotFound, Unavailable
 from assay.model.skill import Skill
 from assay.model.submission import Submission
 from assay.serve.listing import Listing
+from assay.store.names import MOST_CHOICES
 
 log = structlog.get_logger()
 Kind = TypeVar("Kind", bound=Value)
@@ -204,12 +205,21 @@ class PublishedCopy:
     async def _name(self, wanted: str) -> str:
         """The name that is meant by a name."""
         [raw, alias] = await self.edge.get([skill_key(wanted), alias_key(wanted)])
-        if raw is not None or alias is None:
+        if raw is not None:
             return wanted
-        names = tuple(decode(alias, AliasValue).names)
+        names = tuple(decode(alias, AliasValue).names) if alias is not None else await self._ending(wanted)
+        if not names:
+            return wanted
         if len(names) > 1:
             raise Ambiguous(f"Several skills are called {wanted}: {', '.join(names)}.", choices=names)
         return names[0]
+
+    async def _ending(self, wanted: str) -> tuple[str, ...]:
+        """The names of which this is the last part."""
+        if "/" in wanted:
+            return ()
+        cards = (await self.snapshot()).cards
+        return tuple(sorted(card.name for card in cards if card.name.rpartition("/")[2] == wanted)[:MOST_CHOICES])
 
     async def _find_in_index(self, name: str, wanted: str) -> Listing:
         """If keys were lost, the index may still have the listing, without its details."""

@@ -5,6 +5,10 @@ higher one would never see it. So rows are written without a serial. `number_cha
 afterwards, only to rows of transactions older than every transaction still open (the snapshot horizon):
 nothing can later appear among or before them. One numberer works at a time, so serials have no gaps.
 
+The order is that of the ids, not of the transactions: whoever waited for a lock may be an older transaction than the
+one that held it, and still writes about what that one left. So what has settled waits, too, if something that was
+written before it has not.
+
 Two notices go with it: `assay_change` when a transaction that wrote changes commits (a trigger of the table), and
 `assay_serial` when they have serials, with the highest one.
 """
@@ -33,12 +37,16 @@ AT_MOST = 10_000
 
 NUMBER = text(
     """
-    WITH settled AS (
-        SELECT id, row_number() OVER (ORDER BY transaction_id, id) AS position
+    WITH unsettled AS (
+        SELECT min(id) AS id FROM change
+        WHERE serial IS NULL AND transaction_id >= pg_snapshot_xmin(pg_current_snapshot())
+    ), settled AS (
+        SELECT id, row_number() OVER (ORDER BY id) AS position
         FROM (
-            SELECT id, transaction_id FROM change
+            SELECT change.id FROM change, unsettled
             WHERE serial IS NULL AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())
-            ORDER BY transaction_id, id
+                AND (unsettled.id IS NULL OR change.id < unsettled.id)
+            ORDER BY change.id
             LIMIT :at_most
         ) AS oldest
     ), last AS (
@@ -53,10 +61,7 @@ NUMBER = text(
     )
     SELECT
         highest.count,
-        highest.count = :at_most OR EXISTS (
-            SELECT FROM change
-            WHERE serial IS NULL AND transaction_id >= pg_snapshot_xmin(pg_current_snapshot())
-        ) AS is_waiting,
+        highest.count = :at_most OR (SELECT id FROM unsettled) IS NOT NULL AS is_waiting,
         CASE WHEN highest.count > 0 THEN pg_notify('assay_serial', highest.serial::text) END
     FROM highest
     """

@@ -16,6 +16,8 @@ from assay.store.breaker import Breaker
 # The code of the error that says so.
 AWAY = "database_unavailable"
 PROBE_SECONDS = 3
+SILENT = "The database does not answer."
+ASKED_AGAIN = "it has not answered since, and is asked again in the background"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Database:
         """One transaction: committed at the end, rolled back if anything is raised inside."""
         self._refuse_if_away()
         with _typed_outage(self.breaker):
-            async with self.engine.begin() as connection:
+            async with self.breaker.patience(), self.engine.begin() as connection:
                 yield connection
 
     @asynccontextmanager
@@ -53,20 +55,22 @@ class Database:
         """A read-only transaction in which every statement sees the same moment."""
         self._refuse_if_away()
         with _typed_outage(self.breaker):
-            async with self.engine.connect() as connection:
+            async with self.breaker.patience(), self.engine.connect() as connection:
                 await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 yield connection
 
     async def ping(self) -> None:
         """Raises Unavailable if the database does not answer; asks it, whatever is known of it."""
         with _typed_outage(self.breaker):
-            async with self.engine.begin() as connection:
+            async with asyncio.timeout(PROBE_SECONDS), self.engine.begin() as connection:
                 await connection.execute(text("SELECT 1"))
         self.breaker.close()
 
     def _refuse_if_away(self) -> None:
         if self.breaker.is_open:
-            raise _unavailable("it has not answered since, and is asked again in the background")
+            said = self.breaker.cause
+            message = SILENT if said is None else f"The database cannot be used: {said}"
+            raise _unavailable(said or ASKED_AGAIN, message)
 
 
 @asynccontextmanager
@@ -139,8 +143,8 @@ class _typed_outage:  # noqa: N801 - reads as a verb at its use
             raise _unavailable(_in_a_line(problem)) from problem
 
 
-def _unavailable(cause: str) -> Unavailable:
-    return Unavailable("The database does not answer.", code=AWAY, retry_after_seconds=5, cause=cause)
+def _unavailable(cause: str, message: str = SILENT) -> Unavailable:
+    return Unavailable(message, code=AWAY, retry_after_seconds=5, cause=cause)
 
 
 def is_outage(problem: BaseException) -> bool:
@@ -148,6 +152,9 @@ def is_outage(problem: BaseException) -> bool:
     if isinstance(problem, exc.DBAPIError):
         cause = problem.orig.__cause__ if problem.orig is not None else None
         return problem.connection_invalidated or (cause is not None and is_outage(cause))
+    if isinstance(problem, exc.InvalidRequestError | asyncpg.InterfaceError):
+        # The pool's word, and the driver's, for a server that hung up on one who had just come.
+        return "connection is closed" in str(problem)
     return isinstance(
         problem,
         OSError

@@ -61,6 +61,7 @@ FALL_BACK = text(
 ADOPT = text(
     """
     UPDATE skill SET repository_id = :to_id WHERE repository_id = :from_id
+        AND EXISTS (SELECT FROM repository WHERE id = :from_id AND merged_into_id = :to_id)
         AND skill_path NOT IN (SELECT skill_path FROM skill WHERE repository_id = :to_id)
     """
 )
@@ -176,7 +177,7 @@ async def names_in(db: AsyncConnection, repository_id: int, standing: Standing, 
 
 
 async def adopt_listings(db: AsyncConnection, from_id: int, to_id: int) -> None:
-    """Give a repository the listings of another name of it, but for folders that it has listed already."""
+    """Give a repository the listings of a row that is merged into it, but for folders that it has listed already."""
     await db.execute(ADOPT, {"from_id": from_id, "to_id": to_id})
 
 

@@ -1,13 +1,15 @@
 """Repositories under one identity: spellings and renames all lead to the same row."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.errors import NotFound
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.store.records import json_text
 from assay.store.tables import repository, repository_alias
@@ -21,13 +23,14 @@ COLUMNS = (
     repository.c.commit,
 )
 
-# The usual case in one statement: the name is the one we know, and no other row has this id.
+# The usual case in one statement: the name is the one we know, it is no other repository than before, and no other row
+# has this id.
 CONFIRM = text(
     f"""
     UPDATE repository SET
         owner = :owner, name = :name, host_id = :host_id, default_branch = :default_branch, stars = :stars,
         commit = :commit, resolved_at = :resolved_at
-    WHERE id = :id AND merged_into_id IS NULL AND NOT EXISTS (
+    WHERE id = :id AND merged_into_id IS NULL AND (host_id IS NULL OR host_id = :host_id) AND NOT EXISTS (
         SELECT FROM repository AS other WHERE other.host = :host AND other.host_id = :host_id AND other.id <> :id
     )
     RETURNING {", ".join(column.name for column in COLUMNS)}
@@ -35,6 +38,8 @@ CONFIRM = text(
 )
 
 
+LOCKS = 20_261_119
+LOCK = text("SELECT pg_advisory_xact_lock(:locks, :number)")
 FIND_ALL = text(
     f"""
     WITH wanted AS (
@@ -122,29 +127,75 @@ async def record_resolution(
     commit: str,
     resolved_at: datetime,
 ) -> Repository:
-    """Write down what the host says. Returns the canonical row, which is another one if this is a second name."""
+    """Write down what the host says. Returns the canonical row, which is another one if this is a second name.
+
+    A name may have passed to another repository: that gets a row of its own, and takes nothing over but the name.
+    Raises NotFound if the row that has the name cannot give it up, because nobody knows what it is called now.
+    """
+    # Two names of one repository may be looked at at once, and only one of their rows may have its id.
+    await db.execute(LOCK, {"locks": LOCKS, "number": host_id % 2**31})
     facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
     if known.name.key == name.key:
         values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
         row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
         if row is not None:
             return repository_of(row)
-    canonical = await _by_host_id(db, name.host, host_id) or known
-    if canonical.id != known.id:
-        merged = update(repository).where(repository.c.id == known.id).values(merged_into_id=canonical.id)
-        await db.execute(merged)
-    for former in {known.name, canonical.name}:
+    held = await _lock(db, known.id)
+    if held.host_id is None or held.host_id == host_id:
+        canonical = await _by_host_id(db, name.host, host_id) or held
+        if canonical.id != held.id:
+            merged = update(repository).where(repository.c.id == held.id).values(merged_into_id=canonical.id)
+            await db.execute(merged)
+        formers = {held.name, canonical.name}
+    else:
+        canonical = await _by_host_id(db, name.host, host_id) or await _give_name(db, held, name)
+        formers = {canonical.name}
+    for former in formers:
         if former.key != name.key:
             await _add_alias(db, former, canonical)
-    taken = await find_repository(db, name)
-    renamed = {"owner": name.owner, "name": name.name} if taken is None or taken.id == canonical.id else {}
-    statement = (
-        update(repository)
-        .where(repository.c.id == canonical.id)
-        .values(**facts, **renamed, resolved_at=resolved_at)
-        .returning(*COLUMNS)
+    return await _write(db, canonical, name, {**facts, "resolved_at": resolved_at})
+
+
+async def _lock(db: AsyncConnection, repository_id: int) -> Repository:
+    """As it is now, until the end of the transaction."""
+    return repository_of(
+        (await db.execute(select(*COLUMNS).where(repository.c.id == repository_id).with_for_update())).one()
     )
-    return repository_of((await db.execute(statement)).one())
+
+
+async def _give_name(db: AsyncConnection, former: Repository, name: RepositoryName) -> Repository:
+    """A row for the repository that has this name now, which led to another one before."""
+    host, owner, plain = name.key
+    alias = repository_alias.c
+    await db.execute(
+        delete(repository_alias).where(
+            alias.host == host, alias.owner == owner, alias.name == plain, alias.repository_id == former.id
+        )
+    )
+    fresh = (await find_or_add_repositories(db, [name]))[name.key]
+    if fresh.host_id is not None:
+        raise replaced(name)
+    return fresh
+
+
+async def _write(
+    db: AsyncConnection, canonical: Repository, name: RepositoryName, facts: Mapping[str, object]
+) -> Repository:
+    """What the host says of it, and its name unless another row has that: it is given up when that one is looked at."""
+    statement = update(repository).where(repository.c.id == canonical.id).returning(*COLUMNS)
+    try:
+        async with db.begin_nested():
+            row = (await db.execute(statement.values(**facts, owner=name.owner, name=name.name))).one()
+    except IntegrityError:
+        row = (await db.execute(statement.values(**facts))).one()
+    return repository_of(row)
+
+
+def replaced(name: RepositoryName) -> NotFound:
+    """What is told when a name leads to another repository than the one that was listed by it."""
+    return NotFound(
+        f"{name} is another repository now than the one that is listed here by this name.", code="source_replaced"
+    )
 
 
 async def _by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:

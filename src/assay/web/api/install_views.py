@@ -70,10 +70,13 @@ class CheckUpdatesBody(Body, frozen=True):
 
 
 class UpdateView(View, frozen=True):
-    """Whether there is a newer version. `latest` is null if the skill is not listed; then `code` says why."""
+    """Whether there is a newer version. `latest` is null if the skill is not listed; then `code` says why.
+
+    `installed` is null for 0.0.0, which programs write where no version is known.
+    """
 
     name: str
-    installed: str
+    installed: str | None
     latest: str | None
     update_available: bool
     version_bump: str | None

@@ -8,6 +8,7 @@ from litestar.status_codes import HTTP_200_OK
 
 from assay.app import App
 from assay.model.errors import Invalid, Unavailable
+from assay.model.naming import said_version
 from assay.serve.updates import MOST, Installed, Update, check_updates
 from assay.submit.installs import Install, Recorded, client_of, record_installs
 from assay.web.api.install_views import (
@@ -40,7 +41,7 @@ async def report_install(
     data: JSONBody[InstallBody],
 ) -> RecordedView:
     """Counted once a day for a client and a skill. Who the client is, is not kept."""
-    return await _record(assay, request, [Install(wanted_name(owner, repo, skill), data.version)])
+    return await _record(assay, request, [Install(wanted_name(owner, repo, skill), said_version(data.version))])
 
 
 @post(
@@ -52,7 +53,7 @@ async def report_install(
 )
 async def report_installs(assay: Assay, request: Request[Any, Any, Any], data: JSONBody[InstallsBody]) -> RecordedView:
     """Names that nobody knows are told and fail nothing."""
-    return await _record(assay, request, [Install(each.skill_name, each.version) for each in data.skills])
+    return await _record(assay, request, [Install(each.skill_name, said_version(each.version)) for each in data.skills])
 
 
 @post(
@@ -65,7 +66,8 @@ async def report_installs(assay: Assay, request: Request[Any, Any, Any], data: J
 async def check_for_updates(assay: Assay, data: JSONBody[CheckUpdatesBody]) -> UpdatesView:
     """The same text under another number is no update, if its `sha` is given."""
     if len(data.skills) > MOST:
-        raise Invalid(f"skills: Maximum {MOST} skills per request.", code="too_many_skills")
+        said = f"skills: Maximum {MOST} skills per request. Send {len(data.skills):,} in batches of {MOST}."
+        raise Invalid(said, code="too_many_skills")
     wanted = [Installed(each.name, each.current_version, each.sha) for each in data.skills]
     found = await check_updates(assay.store, assay.blobs, wanted)
     return UpdatesView(results=[_present_update(each) for each in found])
@@ -91,10 +93,10 @@ def _present_update(update: Update) -> UpdateView:
     skill = update.skill
     return UpdateView(
         name=update.installed.name,
-        installed=update.installed.version,
+        installed=said_version(update.installed.version),
         latest=skill.current_version if skill else None,
         update_available=update.is_available,
-        version_bump=update.bump,
+        version_bump=update.bump if said_version(update.installed.version) else None,
         diff_summary=update.summary if update.is_available else None,
         cert_tier=skill.tier if skill else None,
         cert_score=skill.score if skill else None,

@@ -7,7 +7,7 @@ from litestar import Response, Router, delete, post, put
 from litestar.params import FromPath, JSONBody
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
-from assay.accounts.ownership import must_own
+from assay.accounts.ownership import must_own, must_own_or_have_submitted
 from assay.app import App
 from assay.model.account import Caller
 from assay.model.errors import NotFound
@@ -197,7 +197,8 @@ async def reindex(
 ) -> Response[AcceptedView]:
     """Submits it again, as anybody could; the live version stays live meanwhile."""
     async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted_name(owner, repo, skill))
+        listing = await find_any_listing(db, wanted_name(owner, repo, skill))
+        await must_own_or_have_submitted(db, caller, listing)
         request = await _request(db, listing, caller)
         accepted = await accept_submission(db, request)
         await record_audit(

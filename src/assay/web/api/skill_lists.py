@@ -1,24 +1,29 @@
 """Lists and searches of the catalogue."""
 
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from litestar import Response, get
+import msgspec
+from litestar import MediaType, Request, Response, get
 from litestar.params import QueryParameter
+from litestar.status_codes import HTTP_304_NOT_MODIFIED
 
 from assay.app import App
 from assay.model.category import Category
 from assay.model.skill import Tier, TrustTier
 from assay.model.skill_list import Sort
+from assay.model.source import digest_of
 from assay.serve.search import SkillPage, read_categories, read_skills
 from assay.serve.skill_query import SkillQuery
 from assay.web.access import PUBLIC
+from assay.web.api.naming import etag, is_known
 from assay.web.api.present_skills import present_hits, present_list
 from assay.web.api.problems import problems
 from assay.web.api.skill_views import CategoriesView, CategoryView, SearchHitsView, SkillListView
 from assay.web.given import Assay
 from assay.web.skill_query import skill_query
 
+T = TypeVar("T")
 Words = Annotated[
     str | None, QueryParameter(description="Words, a name, `owner/repo`, or any part of a repository URL.")
 ]
@@ -47,6 +52,7 @@ PageNumber = Annotated[
 
 @get("/", summary="List skills", responses=problems(400, 503))
 async def list_skills(
+    request: Request[Any, Any, Any],
     assay: Assay,
     q: Words = None,
     category: InCategory = None,
@@ -76,11 +82,12 @@ async def list_skills(
         limit=limit,
     )
     found, headers = await _read(assay, query)
-    return Response(present_list(found, query, assay.settings.github_web_url), headers=headers)
+    return _tagged(request, present_list(found, query, assay.settings.github_web_url), headers)
 
 
 @get("/search", summary="Search skills", responses=problems(400, 503))
 async def search_skills(
+    request: Request[Any, Any, Any],
     assay: Assay,
     q: Annotated[str, QueryParameter(description="Words, a name, `owner/repo`, or any part of a repository URL.")],
     category: InCategory = None,
@@ -117,7 +124,7 @@ async def search_skills(
         with_down=True,
     )
     found, headers = await _read(assay, query)
-    return Response(present_hits(found, query, assay.settings.github_web_url), headers=headers)
+    return _tagged(request, present_hits(found, query, assay.settings.github_web_url), headers)
 
 
 @get("/api/v1/categories", summary="List categories", tags=["skills"], opt=PUBLIC, responses=problems(400, 503))
@@ -127,6 +134,18 @@ async def list_categories(assay: Assay) -> CategoriesView:
         numbers, total = await read_categories(db)
     categories = [CategoryView(category=category, skills=number) for category, number in numbers.items()]
     return CategoriesView(categories=categories, total=total)
+
+
+def _tagged(request: Request[Any, Any, Any], view: T, headers: dict[str, str]) -> Response[T]:
+    """The answer with its tag; only the tag for who has the answer already."""
+    body = msgspec.json.encode(view)
+    headers["ETag"] = etag(digest_of(body))
+    if is_known(request.headers, headers["ETag"]):
+        unchanged: Response[Any] = Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=headers)
+        return unchanged
+    # Encoded once: the tag is of exactly what is sent.
+    answer: Response[Any] = Response(body, media_type=MediaType.JSON, headers=headers)
+    return answer
 
 
 async def _read(assay: App, query: SkillQuery) -> tuple[SkillPage, dict[str, str]]:

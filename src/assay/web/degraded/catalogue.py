@@ -12,11 +12,13 @@ from assay.serve.copy import Origin, Snapshot
 from assay.serve.search import Facets, Hit, SkillPage
 from assay.serve.skill_query import LONGEST, SHORTEST, SkillQuery, normalised
 from assay.serve.starter import find_starters, starter_skills
+from assay.serve.versions import VersionsPage
 from assay.store.listed import Listed
 from assay.web.api.listing import read_text
+from assay.web.api.naming import wanted_name
 from assay.web.api.present import repository_url
 from assay.web.api.present_skills import present_hits, present_list
-from assay.web.api.present_versions import present_listing
+from assay.web.api.present_versions import present_listing, present_versions
 from assay.web.degraded.asked import Asked
 from assay.web.degraded.mark import Mark
 from assay.web.pages.skill import capabilities_of, rendered
@@ -78,6 +80,14 @@ async def get_skill(asked: Asked) -> Response[dict[str, Any]]:
     listing = await asked.assay.copy.find(name)
     text = await read_text(asked.assay, listing)
     return _mark(asked, snapshot).json(present_listing(listing, text, asked.assay.settings.github_web_url))
+
+
+async def list_versions(asked: Asked) -> Response[dict[str, Any]]:
+    """`GET /api/v1/skills/{owner}/{repo}/{skill}/versions`, all on one page; tags are not in the copy."""
+    snapshot = await asked.assay.copy.snapshot()
+    listing = await asked.assay.copy.find(_name(asked))
+    page = VersionsPage(listing.skill, listing.versions, listing.summaries, listing.tags, None)
+    return _mark(asked, snapshot).json(present_versions(page))
 
 
 async def home_page(asked: Asked) -> Template:
@@ -152,7 +162,9 @@ def _mark(asked: Asked, snapshot: Snapshot) -> Mark:
 
 
 def _name(asked: Asked) -> str:
-    return "/".join(asked.path(part) for part in ("owner", "repo", "skill"))
+    if "name" in asked.request.path_params:
+        return asked.path("name")
+    return wanted_name(*(asked.path(part) for part in ("owner", "repo", "skill")))
 
 
 def _words(asked: Asked) -> str | None:

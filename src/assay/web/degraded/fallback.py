@@ -10,7 +10,7 @@ from litestar.types import Receive, Scope, Send
 from assay.edge.kv import EDGE_AWAY
 from assay.model.errors import AssayError, Unavailable
 from assay.store.database import AWAY
-from assay.web.degraded import blocklist, catalogue, queue
+from assay.web.degraded import blocklist, catalogue, numbers, queue
 from assay.web.degraded.asked import Asked
 from assay.web.degraded.mark import HEADER
 
@@ -22,14 +22,19 @@ ANSWERS: Mapping[str, Answer] = {
     "/api/v1/skills": catalogue.list_skills,
     "/api/v1/skills/search": catalogue.search_skills,
     "/api/v1/skills/{owner}/{repo}/{skill}": catalogue.get_skill,
+    "/api/v1/skills/{name}": catalogue.get_skill,
+    "/api/v1/skills/{owner}/{repo}/{skill}/versions": catalogue.list_versions,
+    "/api/v1/stats": numbers.catalogue_stats,
     "/api/v1/blocklist": blocklist.blocklist,
     "/api/v1/blocklist/check": blocklist.check,
     "/api/v1/submissions": queue.list_submissions,
+    "/api/v1/submissions/stats": queue.count_submissions,
     "/api/v1/submissions/{submission_id}": queue.get_submission,
     "/": catalogue.home_page,
     "/skills": catalogue.skills_page,
     "/skills/{owner}/{repo}/{skill}": catalogue.skill_page,
     "/queue": queue.queue_page,
+    "/submissions/{submission_id}": queue.submission_page,
 }
 
 

@@ -1,0 +1,273 @@
+"""PostgreSQL is killed, or hangs, while people browse: what each route answers, and how fast, before, during and after.
+
+    python -m benchmarks.outage [--rate 200] [--seconds 15] [--skills 200] [--hang]
+
+Everything runs on loopback: a GitHub of its own, the embedded PostgreSQL with its durability on, `assay worker`, and
+one `assay web`, which is never restarted. Requests are sent at a fixed rate, however long the answers take.
+"""
+
+import argparse
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import statistics
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+
+import aiohttp
+
+from assay.app import App, open_app
+from assay.settings import SECRET_FIELDS, Settings, variable
+from assay.store.copies import read_lag
+from assay.store.database import open_database
+from assay.store.embedded import Server, kill
+from assay.store.migrate import migrate
+from benchmarks.pipeline import Shape, a_command, a_github, submit_all, until_decided
+
+NAME = "bench-0/skills/skill-0"
+PAGE, JSON = {"accept": "text/html"}, {"accept": "application/json"}
+# Every one of them has an answer without the database.
+READS = {
+    "list": ("/api/v1/skills?limit=20", JSON),
+    "search": ("/api/v1/skills/search?q=skill-0", JSON),
+    "skill": (f"/api/v1/skills/{NAME}", JSON),
+    "versions": (f"/api/v1/skills/{NAME}/versions", JSON),
+    "blocklist": ("/api/v1/blocklist", JSON),
+    "submissions": ("/api/v1/submissions", JSON),
+    "submission numbers": ("/api/v1/submissions/stats", JSON),
+    "numbers": ("/api/v1/stats", JSON),
+    "home page": ("/", PAGE),
+    "list page": ("/skills", PAGE),
+    "search page": ("/skills?q=skill-0", PAGE),
+    "skill page": (f"/skills/{NAME}", PAGE),
+    "queue page": ("/queue", PAGE),
+    "alive": ("/healthz", JSON),
+}
+# These have none, and say when to ask again: the feed is a promise of completeness, and health is about the database.
+REFUSED = {"changes": ("/api/v1/changes", JSON), "queue health": ("/api/v1/queue/health", JSON)}
+WRITE = "submit"
+MARK = "X-Assay-Degraded"
+BANNER = "The database does not answer"
+# Written by the process itself; nothing in them is of the database or of its copy.
+UNMARKED = frozenset({"alive"})
+ANSWER_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One request: what was asked in which phase, what came in which, and after how long."""
+
+    phase: str
+    until: str
+    route: str
+    status: int
+    is_marked: bool
+    retry_after: bool
+    seconds: float
+
+
+@dataclass
+class Load:
+    """Requests at a fixed rate, and what became of them."""
+
+    url: str
+    session: aiohttp.ClientSession
+    rate: float
+    phase: str = "healthy"
+    answers: list[Answered] = field(default_factory=list)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until `stopping`; then wait for the answers that are still out."""
+        routes, started, number = cycle([*READS, *REFUSED, WRITE]), time.perf_counter(), 0
+        async with asyncio.TaskGroup() as group:
+            while not stopping.is_set():
+                group.create_task(self.ask(next(routes)))
+                number += 1
+                await asyncio.sleep(max(0.0, started + number / self.rate - time.perf_counter()))
+
+    async def ask(self, route: str) -> Answered:
+        """One request. Who gets no answer at all has got a 599."""
+        phase, started = self.phase, time.perf_counter()
+        status, is_marked, retry_after = 599, False, False
+        try:
+            async with self._request(route) as answer:
+                body = await answer.text()
+                status, retry_after = answer.status, "Retry-After" in answer.headers
+                said = BANNER if answer.content_type == "text/html" else '"degraded":true'
+                is_marked = MARK in answer.headers and said in body
+        except (aiohttp.ClientError, TimeoutError):
+            pass
+        found = Answered(phase, self.phase, route, status, is_marked, retry_after, time.perf_counter() - started)
+        self.answers.append(found)
+        return found
+
+    def _request(self, route: str) -> "aiohttp.client._RequestContextManager":
+        if route == WRITE:
+            body = {"repoUrl": "https://github.com/bench-0/skills", "skillName": "skill-0"}
+            body["skillPath"] = "skills/skill-0/SKILL.md"
+            return self.session.post(f"{self.url}/api/v1/submissions", json=body)
+        path, headers = (READS | REFUSED)[route]
+        return self.session.get(self.url + path, headers=headers)
+
+
+async def measure(rate: float, seconds: float, skills: int, *, hangs: bool) -> list[Answered]:
+    """One outage: killed, or stopped by a signal that leaves all its connections open."""
+    shape = Shape("browsed", 1, skills)
+    with tempfile.TemporaryDirectory() as folder, a_github(shape) as github:
+        server = Server(Path(folder) / "postgres")
+        server.start()
+        try:
+            async with open_database(server.url) as store:
+                await migrate(store)
+            settings = _settings(Path(folder), server, github["urls"])
+            async with open_app(settings, application="benchmark") as app:
+                with a_command("worker", settings):
+                    await submit_all(app, shape)
+                    await until_decided(app, lambda done: done >= skills)
+                    await _until_copied(app)
+                    with a_command("web", settings):
+                        return await _browse(settings, server, rate, seconds, hangs=hangs)
+        finally:
+            server.start()
+            server.stop()
+
+
+async def _browse(settings: Settings, server: Server, rate: float, seconds: float, *, hangs: bool) -> list[Answered]:
+    stopping = asyncio.Event()
+    async with _session() as session:
+        load = Load(f"http://127.0.0.1:{settings.port}", session, rate)
+        await _until_answered(load, lambda answer: answer.status == 200)
+        load.answers.clear()
+        running = asyncio.create_task(load.run(stopping))
+        await asyncio.sleep(seconds)
+        load.phase = "away"
+        stopped = _processes(server) if hangs else []
+        if hangs:
+            _send(stopped, signal.SIGSTOP)
+        else:
+            kill(server)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            load.phase = "coming back"
+            if hangs:
+                _send(stopped, signal.SIGCONT)
+            else:
+                await asyncio.to_thread(server.start)
+        await _until_answered(load, lambda answer: answer.status == 200 and not answer.is_marked)
+        load.phase = "healthy again"
+        await asyncio.sleep(seconds)
+        stopping.set()
+        await running
+        return load.answers
+
+
+async def _until_answered(load: Load, is_fine: Callable[[Answered], bool]) -> None:
+    async with asyncio.timeout(ANSWER_SECONDS):
+        while not is_fine(await load.ask("list")):
+            await asyncio.sleep(0.1)
+
+
+async def _until_copied(app: App) -> None:
+    async with asyncio.timeout(ANSWER_SECONDS):
+        while True:
+            async with app.store.begin() as db:
+                if (await read_lag(db, await app.edge.read_serial())).waiting == 0:
+                    return
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def _session() -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(ANSWER_SECONDS)) as session:
+        yield session
+
+
+def _settings(folder: Path, server: Server, urls: dict[str, str]) -> Settings:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    given = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, "ASSAY_PORT": str(port), **urls}
+    # The write is of a skill that is known, so that the queue does not grow.
+    given["ASSAY_GITHUB_WEB_URL"] = "https://github.com"
+    return Settings.from_mapping(given | {variable(name): secrets.token_hex(32) for name in SECRET_FIELDS})
+
+
+def _processes(server: Server) -> list[int]:
+    """The server and everything that it has started."""
+    pid = server.pid()
+    assert pid is not None
+    return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
+
+def _send(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def failures(answers: list[Answered]) -> list[Answered]:
+    """Whatever must not be: an error where there is an answer, an unmarked answer of a database that is away, a refusal
+    that does not say when to ask again, a mark once all is well."""
+    wrong = []
+    for each in answers:
+        is_away = each.phase == each.until == "away"
+        may_refuse = bool({each.phase, each.until} & {"away", "coming back"}) and each.route in (*REFUSED, WRITE)
+        is_refused = each.status == 503 and each.retry_after and may_refuse
+        is_unmarked = is_away and each.route not in UNMARKED and not each.is_marked
+        is_fine = each.status in (200, 201) and not is_unmarked
+        is_late = each.phase == "healthy again" and each.is_marked
+        if not (is_refused or is_fine) or is_late:
+            wrong.append(each)
+    return wrong
+
+
+def figures(answers: list[Answered]) -> dict[str, float]:
+    """Times of each phase, and against those of the healthy one."""
+    by_phase: dict[str, list[float]] = defaultdict(list)
+    for each in answers:
+        by_phase[each.phase].append(each.seconds * 1000)
+    shown = {}
+    for phase, times in by_phase.items():
+        shown[f"{phase}: p50 ms"] = statistics.median(times)
+        shown[f"{phase}: p99 ms"] = statistics.quantiles(times, n=100)[98] if len(times) > 1 else times[0]
+        shown[f"{phase}: longest ms"] = max(times)
+    for phase in by_phase:
+        for part in ("p50", "p99"):
+            shown[f"{phase}: {part} / healthy"] = shown[f"{phase}: {part} ms"] / shown[f"healthy: {part} ms"]
+    return shown
+
+
+def main() -> None:
+    """Print what was answered, and how fast."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rate", type=float, default=200, help="requests a second")
+    parser.add_argument("--seconds", type=float, default=15, help="of each phase")
+    parser.add_argument("--skills", type=int, default=200)
+    parser.add_argument("--hang", action="store_true", help="stop PostgreSQL's processes instead of killing them")
+    given = parser.parse_args()
+    answers = asyncio.run(measure(given.rate, given.seconds, given.skills, hangs=given.hang))
+    counts = Counter((each.phase, each.route, each.status, each.is_marked) for each in answers)
+    for (phase, route, status, is_marked), number in counts.items():
+        print(f"{phase:14} {route:20} {status} {'marked' if is_marked else '':7} {number:6}")
+    for name, value in figures(answers).items():
+        print(f"{name:40} {value:10.2f}")
+    wrong = failures(answers)
+    print(f"{'wrong answers':40} {len(wrong):10} of {len(answers)}")
+    for each in wrong[:10]:
+        print(" ", each)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""A name that passes from one repository to another: nobody gets anything of the other but the name."""
+
+from datetime import timedelta
+
+from sqlalchemy import text
+
+from assay.github.fake import FakeGitHub
+from assay.settings import Settings
+from assay.upstream import Watch
+from tests.catalogue import agree, gone, publish, read
+from tests.conftest import Registry, open_registry
+from tests.skills import a_skill
+
+MINE, THEIRS = "Says hello.", "Says whatever a stranger wants."
+
+
+async def look(registry: Registry) -> None:
+    """Compare every listing with its source, once; what is missing is missing for good."""
+    app = registry.app
+    async with app.store.begin() as db:
+        await db.execute(text("UPDATE upstream_check SET due_at = now(), described_at = NULL"))
+    await Watch(app.store, app.github, app.clock, timedelta(hours=6), timedelta(0)).look()
+
+
+async def move_away(registry: Registry, *, seen: bool) -> str:
+    """A listed repository is renamed, and a stranger takes its name. Returns the id of the listing."""
+    name = await publish(registry, "acme/tools", MINE)
+    listed: str = (await read(registry, name))["skill"]["id"]
+    repository, _ = registry.github.directory.find("acme/tools")
+    assert repository is not None
+    repository.rename("umbrella/kit")
+    if seen:
+        await look(registry)
+    registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet", description=THEIRS)})
+    return listed
+
+
+async def test_a_stranger_who_takes_a_free_name_does_not_get_the_listing(registry: Registry) -> None:
+    """R88, I48: the submission is refused and says why; the old content stays until the watch finds its source gone."""
+    listed = await move_away(registry, seen=False)
+    submitted = await registry.submit("acme/tools", "greet")
+    await registry.work()
+    whole = await registry.client.post("/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/tools"})
+    assert (whole.status_code, whole.json()["code"]) == (404, "source_replaced")
+    refused = await registry.read(submitted["id"])
+    assert (refused["state"], refused["reason"]["code"]) == ("REJECTED", "source_replaced")
+    kept = (await read(registry, "acme/tools/greet"))["skill"]
+    assert (kept["id"], kept["description"], kept["currentVersion"]) == (listed, MINE, "1.0.0")
+    await look(registry)
+    assert "another repository now" in (await gone(registry, "acme/tools/greet"))["reason"]
+    # Whoever says where it is now brings it back, with everything that was its own.
+    await registry.submit("umbrella/kit", "greet")
+    await registry.work()
+    await look(registry)
+    back = (await read(registry, "umbrella/kit/greet"))["skill"]
+    assert (back["id"], back["description"]) == (listed, MINE)
+    await agree(registry, "umbrella/kit/greet")
+
+
+async def test_a_name_that_was_given_up_is_free_for_another(settings: Settings, github: FakeGitHub) -> None:
+    """I48: both are listed, each with its own content."""
+    async with open_registry(settings, github) as registry:
+        listed = await move_away(registry, seen=True)
+    # Another process, that does not remember what GitHub said a moment ago.
+    async with open_registry(settings, github) as registry:
+        await check_both(registry, listed)
+
+
+async def check_both(registry: Registry, listed: str) -> None:
+    """The stranger's skill beside the one that was there."""
+    whole = await registry.client.post("/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/tools"})
+    assert whole.status_code == 201, whole.text
+    await registry.work()
+    moved = (await read(registry, "umbrella/kit/greet"))["skill"]
+    assert (moved["id"], moved["description"]) == (listed, MINE)
+    new = (await read(registry, "acme/tools/tools"))["skill"]
+    assert (new["id"] == listed, new["description"]) == (False, THEIRS)
+    await look(registry)
+    await registry.work()
+    await agree(registry, "acme/tools/tools", "umbrella/kit/greet")
+
+
+async def test_two_repositories_that_want_the_same_name(registry: Registry) -> None:
+    """Who has it keeps it until the registry knows where that one moved to; then the other one gets it."""
+    first = await publish(registry, "acme/one", "First.")
+    second = await publish(registry, "acme/two", "Second.")
+    one, _ = registry.github.directory.find("acme/one")
+    two, _ = registry.github.directory.find("acme/two")
+    assert one is not None
+    assert two is not None
+    one.rename("acme/elsewhere")
+    two.rename("acme/one")
+    await registry.submit("acme/two", "greet")
+    await registry.work()
+    await agree(registry, first, second)
+    await look(registry)
+    await gone(registry, first)
+    await registry.submit("acme/elsewhere", "greet")
+    await registry.work()
+    await look(registry)
+    await look(registry)
+    assert (await read(registry, "acme/elsewhere/greet"))["skill"]["description"] == "First."
+    assert (await read(registry, "acme/one/greet"))["skill"]["description"] == "Second."
+    await agree(registry, "acme/elsewhere/greet", "acme/one/greet")
