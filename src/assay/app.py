@@ -21,9 +21,11 @@ from assay.edge.places import open_edge
 from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
-from assay.github.auth import GitHubAuth
+from assay.github.answers import Answers
+from assay.github.book import MOST_CALLS, PART
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
+from assay.github.identities import open_identities
 from assay.github.oauth import GitHubSignIn
 from assay.github.session import open_session
 from assay.judge.policy import Policy
@@ -43,8 +45,10 @@ from assay.scanners.pool import ScannerOptions, cores, open_scanners
 from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
 from assay.settings import Settings
+from assay.store.allowances import AllowanceBook
 from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
+from assay.store.github_answers import AnswerShelf
 from assay.store.keys import register_key
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
@@ -86,20 +90,20 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
             await register_key(db, key.id, key.public_pem)
         copy = PublishedCopy(edge, clock.now)
         store.breaker.on_recovery(copy.forget)
-        github = _github(settings, session, clock)
-        yield App(
-            settings=settings,
-            database_url=url,
-            store=store,
-            edge=edge,
-            copy=copy,
-            blobs=open_blobs(settings),
-            key=key,
-            github=github,
-            finder=SkillFinder(github, clock),
-            limits=Limits(),
-            clock=clock,
-        )
+        async with opened_github(settings, session, clock, store) as github:
+            yield App(
+                settings=settings,
+                database_url=url,
+                store=store,
+                edge=edge,
+                copy=copy,
+                blobs=open_blobs(settings),
+                key=key,
+                github=github,
+                finder=SkillFinder(github, clock),
+                limits=Limits(),
+                clock=clock,
+            )
 
 
 @asynccontextmanager
@@ -236,7 +240,24 @@ def open_signing_key(file: Path) -> SigningKey:
     return SigningKey(private)
 
 
-def _github(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> GitHub:
+@asynccontextmanager
+async def opened_github(
+    settings: Settings, session: aiohttp.ClientSession, clock: Clock, store: Database
+) -> AsyncIterator[GitHub]:
+    """GitHub as the settings name it; what it allows and answers to tokens is shared with the other processes."""
     urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
-    tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
-    return GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
+
+    def now() -> float:
+        return clock.now().timestamp()
+
+    identities = open_identities(settings.plain_github_tokens, settings.github_app, session, urls.api, now)
+    budget, answers = TokenBudget(identities, now), Answers()
+    if identities:
+        secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else ""
+        budget = TokenBudget(identities, now, AllowanceBook(store, MOST_CALLS, PART), secret)
+        answers = Answers(AnswerShelf(store))
+    github = GitHub(session, urls, budget, answers)
+    try:
+        yield github
+    finally:
+        await github.close()
