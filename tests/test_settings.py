@@ -22,6 +22,7 @@ CONTRACT = {
     "ASSAY_JWT_SECRET": None,
     "ASSAY_WEBHOOK_SECRET": None,
     "ASSAY_GITHUB_TOKENS": (),
+    "ASSAY_GIT_HOSTS": ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com"),
     "ASSAY_GITHUB_APP_ID": None,
     "ASSAY_GITHUB_APP_KEY_FILE": None,
     "ASSAY_GITHUB_APP_INSTALLATIONS": (),

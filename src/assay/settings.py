@@ -73,6 +73,10 @@ class Settings(BaseModel):
     github_raw_url: HttpUrl = Field("https://raw.githubusercontent.com", description="Raw files.")
     github_codeload_url: HttpUrl = Field("https://codeload.github.com", description="Archives.")
     github_web_url: HttpUrl = Field("https://github.com", description="The host of repository URLs that are accepted.")
+    git_hosts: tuple[str, ...] = Field(
+        ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com"),
+        description="Other git hosts of which repositories are accepted, separated by commas.",
+    )
     oauth_client_id: str | None = Field(None, description="OAuth app for sign-in with GitHub. None: no such sign-in.")
     oauth_client_secret: SecretStr | None = Field(None, description="Secret of the OAuth app.")
     admin_logins: tuple[str, ...] = Field((), description="GitHub logins that are administrators, separated by commas.")
@@ -103,7 +107,7 @@ class Settings(BaseModel):
         21_600, ge=0, le=2_592_000, description="Every listing is compared with its source so often. 0: never."
     )
 
-    @field_validator("github_tokens", "github_app_installations", "admin_logins", mode="before")
+    @field_validator("github_tokens", "github_app_installations", "git_hosts", "admin_logins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -117,6 +121,15 @@ class Settings(BaseModel):
         if wrong := [login for login in value if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", login)]:
             raise ValueError(f"{wrong[0]!r} is no GitHub login")
         return tuple(login.lower() for login in value)
+
+    @field_validator("git_hosts")
+    @classmethod
+    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of the DNS; a port is allowed for servers on this machine, which are spoken to without encryption."""
+        form = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*|(?:127\.0\.0\.1|localhost):[0-9]{1,5}"
+        if wrong := [host for host in value if not re.fullmatch(form, host.lower())]:
+            raise ValueError(f"{wrong[0]!r} is not the name of a host, such as gitlab.com")
+        return tuple(dict.fromkeys(host.lower() for host in value))
 
     @field_validator("database_url")
     @classmethod

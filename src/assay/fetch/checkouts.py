@@ -11,13 +11,15 @@ from datetime import datetime
 from assay.fetch.archive import Archive, Entry, add_file, leave_out, unpack_tar
 from assay.fetch.cut import cut_skill, paths_of_skill
 from assay.fetch.flight import SingleFlight
+from assay.fetch.git_archive import fetch_commit
 from assay.fetch.limits import Limits
 from assay.fetch.paths import problem_with
 from assay.fetch.room import Room
-from assay.github.client import GitHub, RepositoryFacts, TreeEntry
+from assay.git.client import Git
+from assay.github.client import GitHub
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, Unavailable
-from assay.model.repository import RepositoryName
+from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
 from assay.model.settle import settle
 from assay.model.source import Source
 
@@ -44,8 +46,9 @@ class TooLarge:
 class Checkouts:
     """Those of one process; all who want the same commit share one download."""
 
-    def __init__(self, github: GitHub, limits: Limits, clock: Clock) -> None:
+    def __init__(self, github: GitHub, limits: Limits, clock: Clock, git: Git | None = None) -> None:
         self.github = github
+        self.git = git or Git()
         self.limits = limits
         self.clock = clock
         self.room = Room(limits.in_memory_bytes)
@@ -59,6 +62,8 @@ class Checkouts:
 
         async def look_up() -> Resolution:
             asked_at = self.clock.now()
+            if name.host is Host.GIT:
+                return Resolution(*await self.git.resolve(name), asked_at)
             facts, commit = await asyncio.gather(self.github.get_repository(name), self.github.get_head_commit(name))
             return Resolution(facts, commit, asked_at)
 
@@ -73,12 +78,20 @@ class Checkouts:
             yield cut_skill(archive, paths, skill_path, resolution.commit)
 
     async def _archive(self, resolution: Resolution, skill_path: str) -> Archive:
-        commit = (resolution.facts.host_id, resolution.commit)
+        facts = resolution.facts
+        if facts.name.host is Host.GIT:
+            kept = await self._archives.get((*facts.name.key, resolution.commit), lambda: self._fetch(resolution))
+            assert isinstance(kept, Archive)
+            return kept
+        commit = (facts.host_id, resolution.commit)
         kept = await self._archives.get(commit, lambda: self._download(resolution))
         if isinstance(kept, TooLarge):
             kept = await self._archives.get((*commit, skill_path), lambda: self._collect(resolution, skill_path))
         assert isinstance(kept, Archive)
         return kept
+
+    async def _fetch(self, resolution: Resolution) -> Archive:
+        return await fetch_commit(self.git, resolution.facts.name, resolution.commit, self.limits)
 
     async def _download(self, resolution: Resolution) -> Archive | TooLarge:
         """The archive of a commit goes through a file: its bytes never fill the memory."""

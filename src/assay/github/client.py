@@ -17,7 +17,7 @@ from assay.github.headers import RateLimits, asked_pause, is_used_up, resource_o
 from assay.github.refusals import error_of, message_in
 from assay.model.allowance import Window
 from assay.model.errors import NotFound, Unavailable
-from assay.model.repository import Host, RepositoryName
+from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
 
 LONGEST_SHA = 100
 LARGEST_JSON_BYTES = 32 * 1024 * 1024
@@ -35,25 +35,6 @@ class GitHubUrls:
     api: str
     raw: str
     codeload: str
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryFacts:
-    """What GitHub says about a repository now."""
-
-    name: RepositoryName
-    host_id: int
-    default_branch: str
-    stars: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
-    """One file of a commit; a symbolic link is not a regular one."""
-
-    path: str
-    size: int
-    is_regular: bool
 
 
 class _Repository(msgspec.Struct):

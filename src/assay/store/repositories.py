@@ -116,9 +116,9 @@ async def record_resolution(
     known: Repository,
     *,
     name: RepositoryName,
-    host_id: int,
+    host_id: int | None,
     default_branch: str,
-    stars: int,
+    stars: int | None,
     commit: str,
     resolved_at: datetime,
 ) -> Repository:
@@ -129,7 +129,7 @@ async def record_resolution(
         row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
         if row is not None:
             return repository_of(row)
-    canonical = await _by_host_id(db, name.host, host_id) or known
+    canonical = (await _by_host_id(db, name.host, host_id) if host_id is not None else None) or known
     if canonical.id != known.id:
         merged = update(repository).where(repository.c.id == known.id).values(merged_into_id=canonical.id)
         await db.execute(merged)

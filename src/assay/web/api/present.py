@@ -31,7 +31,13 @@ from assay.web.api.views import (
 
 def repository_url(name: RepositoryName, web_url: str) -> str | None:
     """Where people find the repository; uploads have none."""
-    return f"{web_url}/{name}" if name.host is Host.GITHUB else None
+    match name.host:
+        case Host.GITHUB:
+            return f"{web_url}/{name}"
+        case Host.GIT:
+            return name.page_url
+        case Host.UPLOAD:
+            return None
 
 
 def present_submission(submission: Submission, web_url: str) -> SubmissionView:

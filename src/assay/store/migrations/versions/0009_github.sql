@@ -25,3 +25,7 @@ CREATE TABLE github_answer (
 )
 -- ;
 CREATE INDEX github_answer_kept_at_idx ON github_answer (kept_at)
+-- ;
+ALTER TABLE repository
+    DROP CONSTRAINT repository_host_check,
+    ADD CONSTRAINT repository_host_check CHECK (host IN ('git', 'github', 'upload'))
