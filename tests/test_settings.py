@@ -23,6 +23,7 @@ CONTRACT = {
     "ASSAY_WEBHOOK_SECRET": None,
     "ASSAY_GITHUB_TOKENS": (),
     "ASSAY_GIT_HOSTS": ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com"),
+    "ASSAY_ARCHIVE_CACHE_MB": 1024,
     "ASSAY_GITHUB_APP_ID": None,
     "ASSAY_GITHUB_APP_KEY_FILE": None,
     "ASSAY_GITHUB_APP_INSTALLATIONS": (),

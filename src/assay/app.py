@@ -18,6 +18,7 @@ from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
 from assay.edge.kv import Edge
 from assay.edge.places import open_edge
+from assay.fetch.archive_cache import ArchiveCache
 from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
@@ -122,7 +123,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
         yield Tools(
             store=app.store,
             blobs=app.blobs,
-            fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
+            fetcher=Fetcher(app.github, app.blobs, app.limits, clock, archive_cache(settings)),
             scanners=scanners,
             policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
             key=app.key,
@@ -132,6 +133,12 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def archive_cache(settings: Settings) -> ArchiveCache | None:
+    """Where the processes of this machine keep archives, if they do."""
+    size_bytes = settings.archive_cache_mb * 1024 * 1024
+    return ArchiveCache(settings.data_dir / "archives", size_bytes) if size_bytes else None
 
 
 def backfill_of(app: App, by: str) -> Backfill:

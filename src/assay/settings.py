@@ -77,6 +77,9 @@ class Settings(BaseModel):
         ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com"),
         description="Other git hosts of which repositories are accepted, separated by commas.",
     )
+    archive_cache_mb: int = Field(
+        1024, ge=0, le=1_048_576, description="Archives of repositories that are kept in the data directory. 0: none."
+    )
     oauth_client_id: str | None = Field(None, description="OAuth app for sign-in with GitHub. None: no such sign-in.")
     oauth_client_secret: SecretStr | None = Field(None, description="Secret of the OAuth app.")
     admin_logins: tuple[str, ...] = Field((), description="GitHub logins that are administrators, separated by commas.")

@@ -208,6 +208,13 @@ async def test_a_machine_without_git_says_so(server: GitServer, monkeypatch) -> 
     assert (raised.value.code, "Install git" in raised.value.message) == ("git_missing", True)
 
 
+async def test_a_git_that_cannot_be_held_to_an_address_is_not_used(server: GitServer, monkeypatch) -> None:
+    """It would look names up again by itself."""
+    monkeypatch.setattr("assay.git.client.OLDEST", (99, 0))
+    assert await error_of(Git().resolve(tools_of(server)), Unavailable) == "git_missing"
+    assert server.asked == []
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -31,5 +31,12 @@ async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: s
             assert await forget_old_records(db) == len(OLD)
         async with store.begin() as db:
             assert await forget_old_records(db) == 0
-            for table in ("pgqueuer_log", "given_answer", "process", "github_answer", "github_token", "github_allowance"):
+            for table in (
+                "pgqueuer_log",
+                "given_answer",
+                "process",
+                "github_answer",
+                "github_token",
+                "github_allowance",
+            ):
                 assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from assay.blobs.blobs import Blobs
+from assay.fetch.archive_cache import ArchiveCache
 from assay.fetch.checkouts import Checkouts, Resolution
 from assay.fetch.limits import Limits
 from assay.github.client import GitHub
@@ -32,10 +33,12 @@ class Fetched:
 class Fetcher:
     """Brings sources for one process."""
 
-    def __init__(self, github: GitHub, blobs: Blobs, limits: Limits, clock: Clock) -> None:
+    def __init__(
+        self, github: GitHub, blobs: Blobs, limits: Limits, clock: Clock, cache: ArchiveCache | None = None
+    ) -> None:
         self.blobs = blobs
         self.limits = limits
-        self.checkouts = Checkouts(github, limits, clock)
+        self.checkouts = Checkouts(github, limits, clock, cache=cache)
         self.room = self.checkouts.room
 
     @asynccontextmanager

@@ -16,6 +16,9 @@ from assay.model.repository import RepositoryFacts, RepositoryName, TreeEntry
 
 MIB = 1024 * 1024
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+VERSION = re.compile(r"git version (\d+)\.(\d+)")
+# The first that can be told to which address a name leads (`http.curloptResolve`).
+OLDEST = (2, 37)
 HTTP_STATUS = re.compile(r"returned error: (\d{3})")
 LOOK_UP = Bounds(seconds=30, file_bytes=MIB)
 FETCH = Bounds(seconds=180, file_bytes=256 * MIB)
@@ -44,6 +47,7 @@ class Git:
     def __init__(self, options: GitOptions | None = None) -> None:
         self.options = options or GitOptions()
         self._gate = asyncio.Semaphore(self.options.at_once)
+        self._is_checked = False
 
     async def resolve(self, name: RepositoryName) -> tuple[RepositoryFacts, str]:
         """What the server says of a repository: its default branch and the newest commit of it."""
@@ -84,6 +88,19 @@ class Git:
             await asyncio.to_thread((folder / "config").write_text, BARE)
             yield folder
 
+    async def _check_version(self, folder: Path) -> None:
+        """Once: an older git would take no notice of where it is told to connect to."""
+        if self._is_checked:
+            return
+        said = folder / "version"
+        await run_git(("version",), folder, self.options.look_up, write=said)
+        found = VERSION.search(await asyncio.to_thread(said.read_text, errors="replace"))
+        if found is None or (int(found[1]), int(found[2])) < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            message = f"Repositories of other hosts than GitHub need git {oldest} or newer on this machine."
+            raise Unavailable(message, code="git_missing", retry_after_seconds=REFUSED_SECONDS)
+        self._is_checked = True
+
     async def _run(
         self,
         arguments: Sequence[str],
@@ -94,6 +111,7 @@ class Git:
         trace: Path | None = None,
     ) -> None:
         """One command that may talk to this server, at the addresses that were just looked up, and to no other."""
+        await self._check_version(folder)
         address = await find_address(name.server)
         ended = await run_git(arguments, folder, bounds, options=_only(address, name), write=write, trace=trace)
         if ended.status != 0:

@@ -15,6 +15,7 @@ from assay.github.auth import ANONYMOUS, Identity
 from assay.github.budget import ASK_WITH_ANOTHER_TOKEN, TokenBudget, rate_limited
 from assay.github.headers import RateLimits, asked_pause, is_used_up, resource_of, window_of, windows_of
 from assay.github.refusals import error_of, message_in
+from assay.github.trees import TRUNCATED, Tree, files_of
 from assay.model.allowance import Window
 from assay.model.errors import NotFound, Unavailable
 from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
@@ -22,7 +23,6 @@ from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEn
 LONGEST_SHA = 100
 LARGEST_JSON_BYTES = 32 * 1024 * 1024
 REDIRECTS = 3
-REGULAR_MODES = frozenset({"100644", "100755", "100664"})
 
 T = TypeVar("T", bound=msgspec.Struct)
 Said = TypeVar("Said")
@@ -46,18 +46,6 @@ class _Repository(msgspec.Struct):
 
 class _Commit(msgspec.Struct):
     sha: str
-
-
-class _Item(msgspec.Struct):
-    path: str
-    mode: str
-    type: str
-    size: int = 0
-
-
-class _Tree(msgspec.Struct):
-    tree: list[_Item]
-    truncated: bool
 
 
 @dataclass
@@ -100,13 +88,17 @@ class GitHub:
 
     async def get_tree(self, name: RepositoryName, commit: str) -> list[TreeEntry]:
         """All files of a commit; Unavailable if GitHub cut the list short."""
-        url = f"{self.urls.api}/repos/{name}/git/trees/{commit}?recursive=1"
-        # The tree of a commit never changes and may be long, so it is not worth remembering.
-        answer = await self.get(url, _Tree, remember=False)
+        answer = await self.list_tree(name, commit, recursive=True)
         if answer.truncated:
-            raise Unavailable(f"GitHub does not list all files of {name}: it has too many.", code="tree_truncated")
-        files = (each for each in answer.tree if each.type == "blob")
-        return [TreeEntry(each.path, each.size, each.mode in REGULAR_MODES) for each in files]
+            message = f"GitHub does not list all files of {name}: it has too many. Name skills by their paths."
+            raise Unavailable(message, code=TRUNCATED)
+        return files_of(answer)
+
+    async def list_tree(self, name: RepositoryName, tree: str, *, recursive: bool) -> Tree:
+        """The tree of a commit, or one of its folders by its own id, as GitHub lists it."""
+        # A tree never changes and may be long, so it is not worth remembering.
+        suffix = "?recursive=1" if recursive else ""
+        return await self.get(f"{self.urls.api}/repos/{name}/git/trees/{tree}{suffix}", Tree, remember=False)
 
     async def get_raw_file(self, name: RepositoryName, commit: str, path: str, *, at_most: int) -> bytes:
         """The bytes of one file; NotFound if there is none, and never more than asked for."""
