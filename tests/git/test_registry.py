@@ -28,7 +28,8 @@ async def test_a_skill_of_another_host_is_published_under_a_name_of_its_own(regi
     listing = f"{server.host}~acme/tools/pdf"
     shown = (await registry.client.get(f"/api/v1/skills/{listing}")).json()["skill"]
     assert (shown["name"], shown["repoUrl"]) == (listing, server.url("acme/tools"))
-    assert (await registry.client.get(f"/skills/{listing}")).status_code == 200
+    page = await registry.client.get(f"/skills/{listing}")
+    assert f'href="{server.url("acme/tools")}/commit/{shown["commit"]}"' in page.text
     assert (await registry.client.get("/api/v1/skills/acme/tools/pdf")).status_code == 200
 
 
