@@ -22,6 +22,7 @@ from assay.fetch.archive_cache import ArchiveCache
 from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
+from assay.git.client import Git
 from assay.github.answers import Answers
 from assay.github.book import MOST_CALLS, PART
 from assay.github.budget import TokenBudget
@@ -74,6 +75,7 @@ class App:
     blobs: Blobs
     key: SigningKey
     github: GitHub
+    git: Git
     finder: SkillFinder
     limits: Limits
     clock: Clock
@@ -91,6 +93,7 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
             await register_key(db, key.id, key.public_pem)
         copy = PublishedCopy(edge, clock.now)
         store.breaker.on_recovery(copy.forget)
+        git = Git()
         async with opened_github(settings, session, clock, store) as github:
             yield App(
                 settings=settings,
@@ -101,7 +104,8 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
                 blobs=open_blobs(settings),
                 key=key,
                 github=github,
-                finder=SkillFinder(github, clock),
+                git=git,
+                finder=SkillFinder(github, clock, git),
                 limits=Limits(),
                 clock=clock,
             )
@@ -123,7 +127,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
         yield Tools(
             store=app.store,
             blobs=app.blobs,
-            fetcher=Fetcher(app.github, app.blobs, app.limits, clock, archive_cache(settings)),
+            fetcher=Fetcher(app.github, app.blobs, app.limits, clock, app.git, archive_cache(settings)),
             scanners=scanners,
             policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
             key=app.key,
@@ -163,7 +167,7 @@ def pause_gate(app: App) -> Gate:
 
 def open_watch(app: App) -> Watch:
     """What compares listings with their sources."""
-    return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds))
+    return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds), git=app.git)
 
 
 def watch_limits(settings: Settings) -> WatchLimits:

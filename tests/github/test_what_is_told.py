@@ -27,7 +27,7 @@ class No:
     retry_after: int | None = None
 
 
-NOES = [
+REFUSALS = [
     No(404, "source_not_found", 404, "REJECTED"),
     No(410, "source_gone", 404, "REJECTED"),
     No(451, "source_taken_down", 404, "REJECTED"),
@@ -37,7 +37,7 @@ NOES = [
 ]
 
 
-@pytest.mark.parametrize("no", NOES, ids=lambda no: str(no.status))
+@pytest.mark.parametrize("no", REFUSALS, ids=lambda no: str(no.status))
 async def test_each_no_is_itself_in_the_answer_and_in_the_queue(registry: Registry, no: No) -> None:
     """I74, I33: a whole repository is refused while one waits, a skill by the worker; neither says "no skill"."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))

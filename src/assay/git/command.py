@@ -107,8 +107,14 @@ async def run_git(
             raise Unavailable(f"git took longer than {bounds.seconds:.0f} s.", code="git_timeout") from None
         finally:
             await _end(process)
+    return Ended(status, _end_of(remarks))
+
+
+def _end_of(remarks: Path) -> str:
+    """The end says why git ended; before it, a server may say what it likes."""
     with remarks.open("rb") as said:
-        return Ended(status, said.read(LARGEST_REMARK_BYTES).decode(errors="replace"))
+        said.seek(max(0, os.fstat(said.fileno()).st_size - LARGEST_REMARK_BYTES))
+        return said.read(LARGEST_REMARK_BYTES).decode(errors="replace")
 
 
 def _environment(folder: Path, trace: Path | None) -> dict[str, str]:

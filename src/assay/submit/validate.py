@@ -42,11 +42,13 @@ def wanted_skill(
 @lru_cache(maxsize=1024)  # the items of a bulk request repeat their repositories
 def parse_repository_url(repo_url: str, web_url: str, git_hosts: tuple[str, ...] = ()) -> tuple[RepositoryName, str]:
     """Owner, name and perhaps a folder of a repository URL on GitHub or one of the other accepted hosts."""
-    for host in git_hosts:
-        if segments := _segments_below(f"http://{host}" if ":" in host else f"https://{host}", repo_url.strip()):
+    url = repo_url.strip()
+    below = _segments_below(web_url, url)
+    for host in () if below else git_hosts:
+        if segments := _segments_below(f"http://{host}" if ":" in host else f"https://{host}", url):
             path, shown = split_path(segments)
             return on_server(host, path), _folder_shown(shown)
-    owner, name, *rest = [*_segments_below(web_url, repo_url.strip()), "", ""]
+    owner, name, *rest = [*below, "", ""]
     name = name.removesuffix(".git")
     if not _is_segment(owner) or not _is_segment(name):
         also = f", or be a repository on {', '.join(git_hosts)}" if git_hosts else ""
