@@ -22,6 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
+
 from assay.app import App, open_app, open_tools
 from assay.model.ids import new_id
 from assay.model.repository import Host, Repository, RepositoryName
@@ -138,14 +140,19 @@ async def through_the_queue(app: App, shape: Shape) -> float:
     return (len(shape.requests) - before) / seconds
 
 
+def _all(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _shown(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
 @contextmanager
 def a_worker(settings: Settings) -> Iterator[None]:
     """`assay worker` with these settings."""
     given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
-    shown = {
-        variable(name): value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        for name, value in given.items()
-    }
+    shown = {variable(name): ",".join(map(_shown, _all(value))) for name, value in given.items()}
     with subprocess.Popen(
         [sys.executable, "-m", "assay", "worker"],
         env={**os.environ, **shown},
