@@ -22,6 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
+
 from assay.app import App, open_app, open_tools
 from assay.model.ids import new_id
 from assay.model.repository import Host, Repository, RepositoryName
@@ -138,6 +140,14 @@ async def through_the_queue(app: App, shape: Shape) -> float:
     return (len(shape.requests) - before) / seconds
 
 
+def _all(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _shown(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
 def a_worker(settings: Settings) -> AbstractContextManager[None]:
     """`assay worker` with these settings."""
     return a_command("worker", settings)
@@ -147,10 +157,7 @@ def a_worker(settings: Settings) -> AbstractContextManager[None]:
 def a_command(command: str, settings: Settings) -> Iterator[None]:
     """A command of Assay with these settings, for as long as the block lasts."""
     given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
-    shown = {
-        variable(name): value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        for name, value in given.items()
-    }
+    shown = {variable(name): ",".join(map(_shown, _all(value))) for name, value in given.items()}
     with subprocess.Popen(
         [sys.executable, "-m", "assay", command],
         env={**os.environ, **shown},

@@ -23,8 +23,9 @@ def environment(settings: Settings) -> dict[str, str]:
     for name, value in settings.model_dump().items():
         if value is None or value == ():
             continue
-        shown = value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        given[variable(name)] = shown
+        values = value if isinstance(value, tuple) else (value,)
+        shown = (each.get_secret_value() if hasattr(each, "get_secret_value") else str(each) for each in values)
+        given[variable(name)] = ",".join(shown)
     return {**os.environ, **given}
 
 

@@ -20,12 +20,16 @@ from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
 from assay.edge.kv import Edge
 from assay.edge.places import open_edge
+from assay.fetch.archive_cache import ArchiveCache
 from assay.fetch.flight import SingleFlight
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
-from assay.github.auth import GitHubAuth
+from assay.git.client import Git
+from assay.github.answers import Answers
+from assay.github.book import MOST_CALLS, PART
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
+from assay.github.identities import open_identities
 from assay.github.oauth import GitHubSignIn
 from assay.github.session import open_session
 from assay.judge.policy import Policy
@@ -45,8 +49,10 @@ from assay.scanners.pool import ScannerOptions, cores, open_scanners
 from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
 from assay.settings import Settings
+from assay.store.allowances import AllowanceBook
 from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
+from assay.store.github_answers import AnswerShelf
 from assay.store.keys import register_key
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
@@ -73,6 +79,7 @@ class App:
     blobs: Blobs
     key: SigningKey
     github: GitHub
+    git: Git
     finder: SkillFinder
     limits: Limits
     clock: Clock
@@ -98,20 +105,22 @@ async def open_app(
             store.breaker.stay_open_until(partial(_enter_anew, url, application, key))
         copy = PublishedCopy(edge, clock.now)
         store.breaker.on_recovery(copy.forget)
-        github = _github(settings, session, clock)
-        yield App(
-            settings=settings,
-            database_url=url,
-            store=store,
-            edge=edge,
-            copy=copy,
-            blobs=open_blobs(settings),
-            key=key,
-            github=github,
-            finder=SkillFinder(github, clock),
-            limits=Limits(),
-            clock=clock,
-        )
+        git = Git()
+        async with opened_github(settings, session, clock, store) as github:
+            yield App(
+                settings=settings,
+                database_url=url,
+                store=store,
+                edge=edge,
+                copy=copy,
+                blobs=open_blobs(settings),
+                key=key,
+                github=github,
+                git=git,
+                finder=SkillFinder(github, clock, git),
+                limits=Limits(),
+                clock=clock,
+            )
 
 
 async def _enter(store: Database, key: SigningKey) -> None:
@@ -146,7 +155,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
         yield Tools(
             store=app.store,
             blobs=app.blobs,
-            fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
+            fetcher=Fetcher(app.github, app.blobs, app.limits, clock, app.git, archive_cache(settings)),
             scanners=scanners,
             policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
             key=app.key,
@@ -156,6 +165,12 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def archive_cache(settings: Settings) -> ArchiveCache | None:
+    """Where the processes of this machine keep archives, if they do."""
+    size_bytes = settings.archive_cache_mb * 1024 * 1024
+    return ArchiveCache(settings.data_dir / "archives", size_bytes) if size_bytes else None
 
 
 def backfill_of(app: App, by: str) -> Backfill:
@@ -180,7 +195,7 @@ def pause_gate(app: App) -> Gate:
 
 def open_watch(app: App) -> Watch:
     """What compares listings with their sources."""
-    return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds))
+    return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds), git=app.git)
 
 
 def watch_limits(settings: Settings) -> WatchLimits:
@@ -264,7 +279,24 @@ def open_signing_key(file: Path) -> SigningKey:
     return SigningKey(private)
 
 
-def _github(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> GitHub:
+@asynccontextmanager
+async def opened_github(
+    settings: Settings, session: aiohttp.ClientSession, clock: Clock, store: Database
+) -> AsyncIterator[GitHub]:
+    """GitHub as the settings name it; what it allows and answers to tokens is shared with the other processes."""
     urls = GitHubUrls(settings.github_api_url, settings.github_raw_url, settings.github_codeload_url)
-    tokens = tuple(GitHubAuth(token.get_secret_value()) for token in settings.github_tokens)
-    return GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
+
+    def now() -> float:
+        return clock.now().timestamp()
+
+    identities = open_identities(settings.plain_github_tokens, settings.github_app, session, urls.api, now)
+    budget, answers = TokenBudget(identities, now), Answers()
+    if identities:
+        secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else ""
+        budget = TokenBudget(identities, now, AllowanceBook(store, MOST_CALLS, PART), secret)
+        answers = Answers(AnswerShelf(store))
+    github = GitHub(session, urls, budget, answers)
+    try:
+        yield github
+    finally:
+        await github.close()

@@ -7,7 +7,7 @@ live.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.control.requeue import requeue_quietly
 from assay.fetch.checkouts import Resolution
+from assay.git.client import Git
 from assay.github.client import GitHub
 from assay.model.clock import Clock
 from assay.model.errors import Conflict, NotFound, Unavailable
@@ -50,6 +51,7 @@ class Watch:
     clock: Clock
     every: timedelta
     grace: timedelta = GRACE
+    git: Git = field(default_factory=Git)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look at what is due until `stopping`; any number of processes may do so."""
@@ -89,7 +91,7 @@ class Watch:
     async def _look_at(self, due: Due) -> None:
         """Whatever the host says becomes a row; that it says nothing says nothing about the skill."""
         known = due.repository
-        if known.name.host is not Host.GITHUB:
+        if known.name.host is Host.UPLOAD:
             # What was uploaded has no source to look at.
             async with self.store.begin() as db:
                 await note_seen(db, known.id, again=self.every)
@@ -109,6 +111,10 @@ class Watch:
     async def _ask(self, due: Due) -> Resolution | None:
         """What the repository is now; None if nothing is new."""
         known, asked_at = due.repository, self.clock.now()
+        if known.name.host is Host.GIT:
+            facts, commit = await self.git.resolve(known.name)
+            is_new = commit != due.commit or due.missing_since is not None
+            return Resolution(facts, commit, asked_at) if is_new else None
         is_described = due.described_at is not None and asked_at - due.described_at < DESCRIBED_EVERY
         if is_described and due.missing_since is None and due.commit is not None:
             is_moved = await self.github.has_moved(known.name, due.commit)

@@ -308,6 +308,25 @@ async def test_the_digest_is_the_same_from_files_as_from_the_archive(
     assert (await fetch(narrow, submission)).digest == (await fetch(fetcher, submission)).digest
 
 
+async def test_a_repository_too_large_to_be_listed_is_walked_folder_by_folder(
+    github: FakeGitHub, narrow: Fetcher
+) -> None:
+    """R65, I74: a list that GitHub cut short is no reason to refuse; only the way to the skill is looked at."""
+    repository = github.add_repository("acme/tools", a_large_repository())
+    repository.tree_limit = 10
+    source = await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
+    assert sorted(source.files) == ["SKILL.md", "c# & 100%?.md", "run.sh"]
+    assert github.count("tree") == 4
+    assert (await error_of(narrow, a_submission("skills/link/SKILL.md"), Invalid)).code == "unsafe_file"
+    missing = await error_of(narrow, a_submission("skills/none/SKILL.md"), NotFound)
+    assert (missing.code, "no SKILL.md at all" in missing.message) == ("skill_not_in_source", False)
+    files = {f"skills/deep/{folder}/{number}.md": "x" for folder in "ab" for number in range(4)}
+    deep = github.add_repository("acme/deep", a_large_repository() | files | {"skills/deep/SKILL.md": a_skill("deep")})
+    deep.tree_limit = 6
+    source = await fetch(narrow, a_submission("skills/deep/SKILL.md", repository="acme/deep"))
+    assert len(source.files) == 9
+
+
 async def test_an_archive_known_to_be_too_large_is_not_downloaded_again(github: FakeGitHub, narrow: Fetcher) -> None:
     """R65: the second skill of the commit goes straight to its files."""
     github.add_repository("acme/tools", a_large_repository())

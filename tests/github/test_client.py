@@ -12,7 +12,7 @@ from assay.github.auth import ANONYMOUS, GitHubAuth
 from assay.github.budget import TokenBudget
 from assay.github.client import LARGEST_JSON_BYTES, GitHub, GitHubUrls
 from assay.github.fake import FakeFile, FakeGitHub, FakeRepository, FakeServer, serve
-from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
+from assay.model.errors import AssayError, NotFound, RateLimited, Refused, Unavailable
 from assay.model.repository import Host, RepositoryName
 from assay.settings import Settings
 from tests.conftest import open_registry
@@ -327,12 +327,25 @@ async def test_a_repository_taken_down_is_said_to_be(tools, client) -> None:
     assert (await error_of(client, NotFound)).code == "source_taken_down"
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 403, 400, 418, 204, 206, 300, 303])
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 400, 418, 204, 206, 300, 303])
 async def test_every_other_answer_is_unknown_not_gone(world, tools, client, status) -> None:
     """I33, I74: only a plain no is a no; and only 200 is a yes."""
     world.fail("repo", status)
     assert (await error_of(client, Unavailable)).code == "github_unavailable"
     assert (await client.get_repository(TOOLS)).stars == 7
+
+
+async def test_a_refusal_to_show_something_is_neither_a_limit_nor_an_absence(world, tools, client) -> None:
+    """I33, I74: 403 with calls left; asked again later, it may be different."""
+    world.fail("repo", 403)
+    assert (await error_of(client, Refused)).code == "github_forbidden"
+    assert (await client.get_repository(TOOLS)).stars == 7
+
+
+async def test_what_is_gone_for_good_is_said_to_be(world, tools, client) -> None:
+    """410 is its own reason."""
+    world.fail("repo", 410)
+    assert (await error_of(client, NotFound)).code == "source_gone"
 
 
 @pytest.mark.parametrize("status", [303, 206, 500])

@@ -12,6 +12,11 @@ OLD = {
     "VALUES ('s', '{sign}', 'sha256:' || repeat('0', 64), now() - interval '7 days' {sign} interval '1 minute')",
     "INSERT INTO process (id, kind, host, pid, version, seen_at) "
     "VALUES (gen_random_uuid(), 'web', 'h', 1, '1', now() - interval '1 day' {sign} interval '1 minute')",
+    "INSERT INTO github_answer (key, url, etag, body, kept_at) "
+    "VALUES ('k', '{sign}', 'e', '', now() - interval '30 days' {sign} interval '1 minute')",
+    "INSERT INTO github_token (key, noted_at) VALUES ('{sign}', now() - interval '30 days' {sign} interval '1 minute')",
+    "INSERT INTO github_allowance (key, resource, remaining, resets_at) "
+    "VALUES ('{sign}', 'core', 1, now() - interval '30 days' {sign} interval '1 minute')",
 }
 
 
@@ -26,5 +31,12 @@ async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: s
             assert await forget_old_records(db) == len(OLD)
         async with store.begin() as db:
             assert await forget_old_records(db) == 0
-            for table in ("pgqueuer_log", "given_answer", "process"):
+            for table in (
+                "pgqueuer_log",
+                "given_answer",
+                "process",
+                "github_answer",
+                "github_token",
+                "github_allowance",
+            ):
                 assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1

@@ -3,21 +3,25 @@
 import asyncio
 import io
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 from assay.fetch.archive import Archive, Entry, add_file, leave_out, unpack_tar
+from assay.fetch.archive_cache import ArchiveCache
 from assay.fetch.cut import cut_skill, paths_of_skill
 from assay.fetch.flight import SingleFlight
+from assay.fetch.git_archive import fetch_commit
 from assay.fetch.limits import Limits
-from assay.fetch.paths import problem_with
+from assay.fetch.paths import folder_of, problem_with
 from assay.fetch.room import Room
-from assay.github.client import GitHub, RepositoryFacts, TreeEntry
+from assay.git.client import Git
+from assay.github.client import GitHub
+from assay.github.trees import TRUNCATED, walk_tree
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, Unavailable
-from assay.model.repository import RepositoryName
+from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
 from assay.model.settle import settle
 from assay.model.source import Source
 
@@ -44,8 +48,12 @@ class TooLarge:
 class Checkouts:
     """Those of one process; all who want the same commit share one download."""
 
-    def __init__(self, github: GitHub, limits: Limits, clock: Clock) -> None:
+    def __init__(
+        self, github: GitHub, limits: Limits, clock: Clock, git: Git | None = None, cache: ArchiveCache | None = None
+    ) -> None:
         self.github = github
+        self.git = git or Git()
+        self.cache = cache
         self.limits = limits
         self.clock = clock
         self.room = Room(limits.in_memory_bytes)
@@ -59,6 +67,8 @@ class Checkouts:
 
         async def look_up() -> Resolution:
             asked_at = self.clock.now()
+            if name.host is Host.GIT:
+                return Resolution(*await self.git.resolve(name), asked_at)
             facts, commit = await asyncio.gather(self.github.get_repository(name), self.github.get_head_commit(name))
             return Resolution(facts, commit, asked_at)
 
@@ -73,12 +83,34 @@ class Checkouts:
             yield cut_skill(archive, paths, skill_path, resolution.commit)
 
     async def _archive(self, resolution: Resolution, skill_path: str) -> Archive:
-        commit = (resolution.facts.host_id, resolution.commit)
-        kept = await self._archives.get(commit, lambda: self._download(resolution))
+        facts = resolution.facts
+        if facts.name.host is Host.GIT:
+            key = (*facts.name.key, resolution.commit)
+            kept = await self._archives.get(key, lambda: self._kept(key, lambda: self._fetch(resolution)))
+            assert isinstance(kept, Archive)
+            return kept
+        commit = (Host.GITHUB.value, str(facts.host_id), resolution.commit)
+        kept = await self._archives.get(commit, lambda: self._kept(commit, lambda: self._download(resolution)))
         if isinstance(kept, TooLarge):
             kept = await self._archives.get((*commit, skill_path), lambda: self._collect(resolution, skill_path))
         assert isinstance(kept, Archive)
         return kept
+
+    async def _kept(
+        self, key: tuple[str, ...], bring: Callable[[], Awaitable[Archive | TooLarge]]
+    ) -> Archive | TooLarge:
+        """From the disk of this machine if some process has brought it before."""
+        if self.cache is None:
+            return await bring()
+        if (known := await asyncio.to_thread(self.cache.load, "/".join(key))) is not None:
+            return known
+        brought = await bring()
+        if isinstance(brought, Archive):
+            await asyncio.to_thread(self.cache.save, "/".join(key), brought)
+        return brought
+
+    async def _fetch(self, resolution: Resolution) -> Archive:
+        return await fetch_commit(self.git, resolution.facts.name, resolution.commit, self.limits)
 
     async def _download(self, resolution: Resolution) -> Archive | TooLarge:
         """The archive of a commit goes through a file: its bytes never fill the memory."""
@@ -100,7 +132,7 @@ class Checkouts:
     async def _collect(self, resolution: Resolution, skill_path: str) -> Archive:
         """Of a repository too large for one archive, only the files of the skill, one by one."""
         name, commit = resolution.facts.name, resolution.commit
-        tree = await self.github.get_tree(name, commit)
+        tree = await self._tree(name, commit, folder_of(skill_path))
         sizes = await asyncio.to_thread(_sizes_of_skill, tree, skill_path, self.limits)
         archive, gate = Archive(), asyncio.Semaphore(RAW_FILES_AT_ONCE)
 
@@ -112,6 +144,15 @@ class Checkouts:
         await settle(take(path, size) for path, size in sizes.items())
         archive.pack.flush()
         return archive
+
+    async def _tree(self, name: RepositoryName, commit: str, folder: str) -> list[TreeEntry]:
+        """All files, or those of one folder if there are too many for one answer."""
+        try:
+            return await self.github.get_tree(name, commit)
+        except Unavailable as problem:
+            if problem.code != TRUNCATED:
+                raise
+            return await walk_tree(self.github, name, commit, folder)
 
 
 def _sizes_of_skill(tree: list[TreeEntry], skill_path: str, limits: Limits) -> dict[str, int]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from assay.blobs.blobs import Blobs
+from assay.fetch.archive_cache import ArchiveCache
 from assay.fetch.checkouts import Checkouts, Resolution
 from assay.fetch.limits import Limits
+from assay.git.client import Git
 from assay.github.client import GitHub
 from assay.model.clock import Clock
 from assay.model.errors import NotFound, Unavailable
@@ -32,10 +34,18 @@ class Fetched:
 class Fetcher:
     """Brings sources for one process."""
 
-    def __init__(self, github: GitHub, blobs: Blobs, limits: Limits, clock: Clock) -> None:
+    def __init__(
+        self,
+        github: GitHub,
+        blobs: Blobs,
+        limits: Limits,
+        clock: Clock,
+        git: Git | None = None,
+        cache: ArchiveCache | None = None,
+    ) -> None:
         self.blobs = blobs
         self.limits = limits
-        self.checkouts = Checkouts(github, limits, clock)
+        self.checkouts = Checkouts(github, limits, clock, git, cache)
         self.room = self.checkouts.room
 
     @asynccontextmanager

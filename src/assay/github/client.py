@@ -1,31 +1,28 @@
 """GitHub's few endpoints that Assay needs, with typed errors: a rate limit is never "not found"."""
 
-import re
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
-from assay.github.auth import ANONYMOUS, GitHubAuth
-from assay.github.budget import TokenBudget, rate_limited
+from assay.github.answers import Answers
+from assay.github.auth import ANONYMOUS, Identity
+from assay.github.budget import ASK_WITH_ANOTHER_TOKEN, TokenBudget, rate_limited
+from assay.github.headers import RateLimits, asked_pause, is_used_up, resource_of, window_of, windows_of
+from assay.github.refusals import error_of, message_in
+from assay.github.trees import TRUNCATED, Tree, files_of
+from assay.model.allowance import Window
 from assay.model.errors import NotFound, Unavailable
-from assay.model.repository import Host, RepositoryName
+from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
 
-REMEMBERED_ANSWERS = 2_000
 LONGEST_SHA = 100
 LARGEST_JSON_BYTES = 32 * 1024 * 1024
 REDIRECTS = 3
-DEFAULT_PAUSE_SECONDS = 60
-LONGEST_PAUSE_SECONDS = 3600
-# What one token is refused, another may be granted.
-ASK_WITH_ANOTHER_TOKEN = frozenset({"rate_limited", "github_bad_token"})
-REGULAR_MODES = frozenset({"100644", "100755", "100664"})
 
 T = TypeVar("T", bound=msgspec.Struct)
 Said = TypeVar("Said")
@@ -40,25 +37,6 @@ class GitHubUrls:
     codeload: str
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryFacts:
-    """What GitHub says about a repository now."""
-
-    name: RepositoryName
-    host_id: int
-    default_branch: str
-    stars: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
-    """One file of a commit; a symbolic link is not a regular one."""
-
-    path: str
-    size: int
-    is_regular: bool
-
-
 class _Repository(msgspec.Struct):
     id: int
     full_name: str
@@ -70,26 +48,6 @@ class _Commit(msgspec.Struct):
     sha: str
 
 
-class _Rate(msgspec.Struct):
-    remaining: int
-
-
-class _Limits(msgspec.Struct):
-    rate: _Rate
-
-
-class _Item(msgspec.Struct):
-    path: str
-    mode: str
-    type: str
-    size: int = 0
-
-
-class _Tree(msgspec.Struct):
-    tree: list[_Item]
-    truncated: bool
-
-
 @dataclass
 class GitHub:
     """A client for one process: one connection pool, one budget, one memory of ETags."""
@@ -97,8 +55,7 @@ class GitHub:
     session: aiohttp.ClientSession
     urls: GitHubUrls
     budget: TokenBudget
-    # ETags differ from token to token. Only what is read of an answer is kept, not its whole body.
-    _answers: OrderedDict[tuple[GitHubAuth, str], tuple[str, Any]] = field(default_factory=OrderedDict)
+    answers: Answers = field(default_factory=Answers)
 
     async def get_repository(self, name: RepositoryName) -> RepositoryFacts:
         """The repository under its present name, also if it was asked for by an old one."""
@@ -117,32 +74,31 @@ class GitHub:
         # To this form of the answer, the commit itself is the ETag: it need not have been asked before.
         extra = {"Accept": "application/vnd.github.sha", "If-None-Match": f'"{known}"'}
 
-        async def ask(auth: GitHubAuth) -> bool:
-            async with self._answer(url, auth, extra, charged=True) as response:
+        async def ask(identity: Identity) -> bool:
+            async with self._answer(url, identity, extra, charged=True) as response:
                 if response.status == 304:
                     return False
                 return (await _read_at_most(response, LONGEST_SHA)).strip() != known.encode()
 
-        return await self._with_a_token(ask)
+        return await self._with_a_token(url, ask)
 
-    async def get_allowances(self) -> list[int]:
-        """The calls that each token has left this hour, as GitHub counts them; to ask costs none."""
-        left = []
-        for auth in self.budget.all():
-            async with self._answer(f"{self.urls.api}/rate_limit", auth) as response:
-                said = msgspec.json.decode(await _read_at_most(response, LARGEST_JSON_BYTES), type=_Limits)
-            left.append(said.rate.remaining)
-        return left
+    async def get_allowances(self) -> list[list[Window]]:
+        """What each token has left of each resource, as GitHub counts it; to ask costs nothing."""
+        return [list(await self._ask_allowance(identity)) for identity in self.budget.all()]
 
     async def get_tree(self, name: RepositoryName, commit: str) -> list[TreeEntry]:
         """All files of a commit; Unavailable if GitHub cut the list short."""
-        url = f"{self.urls.api}/repos/{name}/git/trees/{commit}?recursive=1"
-        # The tree of a commit never changes and may be long, so it is not worth remembering.
-        answer = await self.get(url, _Tree, remember=False)
+        answer = await self.list_tree(name, commit, recursive=True)
         if answer.truncated:
-            raise Unavailable(f"GitHub does not list all files of {name}: it has too many.", code="tree_truncated")
-        files = (each for each in answer.tree if each.type == "blob")
-        return [TreeEntry(each.path, each.size, each.mode in REGULAR_MODES) for each in files]
+            message = f"GitHub does not list all files of {name}: it has too many. Name skills by their paths."
+            raise Unavailable(message, code=TRUNCATED)
+        return files_of(answer)
+
+    async def list_tree(self, name: RepositoryName, tree: str, *, recursive: bool) -> Tree:
+        """The tree of a commit, or one of its folders by its own id, as GitHub lists it."""
+        # A tree never changes and may be long, so it is not worth remembering.
+        suffix = "?recursive=1" if recursive else ""
+        return await self.get(f"{self.urls.api}/repos/{name}/git/trees/{tree}{suffix}", Tree, remember=False)
 
     async def get_raw_file(self, name: RepositoryName, commit: str, path: str, *, at_most: int) -> bytes:
         """The bytes of one file; NotFound if there is none, and never more than asked for."""
@@ -158,75 +114,110 @@ class GitHub:
 
     async def get(self, url: str, kind: type[T], *, remember: bool = True) -> T:
         """What the API answers at this address, with the best token, conditionally where an answer is remembered."""
-        return await self._with_a_token(lambda auth: self._get_with(auth, url, kind, remember=remember))
+        return await self._with_a_token(url, lambda identity: self._get_with(identity, url, kind, remember=remember))
 
-    async def _with_a_token(self, ask: Callable[[GitHubAuth], Awaitable[Said]]) -> Said:
+    async def close(self) -> None:
+        """Leave to the other processes what this one took and learnt."""
+        await self.answers.flush()
+        await self.budget.close()
+
+    async def _with_a_token(self, url: str, ask: Callable[[Identity], Awaitable[Said]]) -> Said:
         """Ask with the best token, and with the next best if GitHub does not want that one now."""
         while True:
-            auth = self.budget.choose()
+            identity = await self.budget.choose(self._resource(url), self._ask_allowance)
             try:
-                return await ask(auth)
+                return await ask(identity)
             except Unavailable as problem:
                 if problem.code not in ASK_WITH_ANOTHER_TOKEN:
                     raise
 
-    async def _get_with(self, auth: GitHubAuth, url: str, kind: type[T], *, remember: bool) -> T:
+    async def _get_with(self, identity: Identity, url: str, kind: type[T], *, remember: bool) -> T:
         """A conditional request: an answer that has not changed costs no call of the budget."""
-        known = self._answers.get((auth, url))
+        key = self.budget.key_of(identity)
+        # ETags differ from token to token.
+        known = await self.answers.find(key, url, kind) if remember else None
         extra = {"If-None-Match": known[0]} if known else {}
-        async with self._answer(url, auth, extra, charged=True) as response:
+        async with self._answer(url, identity, extra, charged=True) as response:
             if known and response.status == 304:
-                self._answers.move_to_end((auth, url))
-                value: T = known[1]
-                return value
+                return known[1]
             value = msgspec.json.decode(await _read_at_most(response, LARGEST_JSON_BYTES), type=kind)
             if remember and (etag := response.headers.get("ETag")):
-                self._remember(auth, url, etag, value)
+                await self.answers.keep(key, url, etag, value)
             return value
 
-    def _remember(self, auth: GitHubAuth, url: str, etag: str, value: object) -> None:
-        self._answers[auth, url] = (etag, value)
-        self._answers.move_to_end((auth, url))
-        if len(self._answers) > REMEMBERED_ANSWERS:
-            self._answers.popitem(last=False)
+    async def _ask_allowance(self, identity: Identity) -> Sequence[Window]:
+        """What GitHub says is left; nothing if it counts nothing, as an Enterprise server may."""
+        try:
+            async with self._answer(f"{self.urls.api}/rate_limit", identity) as response:
+                said = msgspec.json.decode(await _read_at_most(response, LARGEST_JSON_BYTES), type=RateLimits)
+                return windows_of(said, response.headers, self.budget.clock())
+        except NotFound:
+            return ()
 
     @asynccontextmanager
     async def _answer(
-        self, url: str, auth: GitHubAuth, extra: dict[str, str] | None = None, *, charged: bool = False
+        self, url: str, identity: Identity, extra: dict[str, str] | None = None, *, charged: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            async with self._follow(url, {**auth.headers, **(extra or {})}) as response:
-                if charged:
-                    self.budget.learn(auth, response.headers)
-                await self._raise_for(response, auth)
+            async with self._follow(url, identity, extra or {}, charged=charged) as response:
+                await self._raise_for(response, identity)
                 yield response
         except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as problem:
+            # Without the cause: a trace shows the request, and with it the token.
             said = str(problem) or type(problem).__name__
-            raise Unavailable(f"GitHub does not answer: {said}", code="github_unavailable") from problem
+            raise Unavailable(f"GitHub does not answer: {said}", code="github_unavailable") from None
 
     @asynccontextmanager
-    async def _follow(self, url: str, headers: dict[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _follow(
+        self, url: str, identity: Identity, extra: dict[str, str], *, charged: bool
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Follow renames by hand, and only on the same host: a token never leaves for another one."""
-        for _ in range(REDIRECTS):
+        headers = {**(await self._headers(identity)), **extra}
+        for turn in range(REDIRECTS):
+            if charged and turn:
+                await self.budget.spend(identity, self._resource(url), self._ask_allowance)
             async with self.session.get(url, headers=headers, allow_redirects=False) as response:
+                if charged and (said := window_of(response.headers, self.budget.clock())):
+                    was_free = response.status == 304 and identity is not ANONYMOUS
+                    self.budget.learn(identity, said, was_free=was_free)
                 if response.status not in (301, 302, 307, 308):
                     yield response
                     return
                 url = _redirect_target(response)
         raise Unavailable("GitHub redirects in circles.", code="github_redirect")
 
-    async def _raise_for(self, response: aiohttp.ClientResponse, auth: GitHubAuth) -> None:
+    async def _headers(self, identity: Identity) -> dict[str, str]:
+        """Who we are; an installation that gets no token is put aside."""
+        try:
+            return (await identity.auth()).headers
+        except Unavailable as problem:
+            if problem.code == "github_bad_token":
+                await self.budget.refuse(identity)
+            else:
+                await self.budget.rest(identity, problem.retry_after_seconds)
+            raise
+
+    async def _raise_for(self, response: aiohttp.ClientResponse, identity: Identity) -> None:
         if response.status in (200, 304):
             return
-        said = await _message(response)
-        wait = _asked_pause(response, said, self.budget.clock())
-        if wait is not None:
-            if self.budget.has(auth):
-                self.budget.rest(auth, wait)
-            raise rate_limited(wait)
-        if response.status == 401 and self.budget.has(auth):
-            self.budget.refuse(auth)
-        raise _error(response.status, said, str(response.url.path))
+        said, now = await message_in(response), self.budget.clock()
+        is_ours = self.budget.has(identity)
+        window = window_of(response.headers, now)
+        if window is not None and is_used_up(response.status, response.headers):
+            if is_ours:
+                await self.budget.exhaust(identity, window)
+            raise rate_limited(window.resets_at - now)
+        pause = asked_pause(response.status, response.headers, said)
+        if pause is not None:
+            if is_ours:
+                await self.budget.rest(identity, pause)
+            raise rate_limited(pause)
+        if response.status == 401 and is_ours:
+            await self.budget.refuse(identity)
+        raise error_of(response.status, said, response.url.path)
+
+    def _resource(self, url: str) -> str:
+        return resource_of(url.removeprefix(self.urls.api))
 
 
 def _redirect_target(response: aiohttp.ClientResponse) -> str:
@@ -251,41 +242,3 @@ async def _read_at_most(response: aiohttp.ClientResponse, limit: int) -> bytes:
         if size > limit:
             raise Unavailable(f"GitHub sent more than {limit} bytes for {response.url.path}.", code="too_large")
     return b"".join(parts)
-
-
-async def _message(response: aiohttp.ClientResponse) -> str:
-    body = (await response.content.read(4096)).decode(errors="replace")
-    found = re.search(r'"message"\s*:\s*"([^"]{0,300})', body)
-    return found.group(1) if found else f"status {response.status}"
-
-
-def _asked_pause(response: aiohttp.ClientResponse, said: str, now: float) -> float | None:
-    """Seconds GitHub wants us to wait, if this answer is a rate limit of the first or second kind."""
-    if response.status not in (403, 429):
-        return None
-    if "Retry-After" in response.headers:
-        return _pause(response.headers["Retry-After"])
-    if response.headers.get("X-RateLimit-Remaining") == "0":
-        return _pause(response.headers.get("X-RateLimit-Reset", ""), since=now)
-    return DEFAULT_PAUSE_SECONDS if response.status == 429 or "rate limit" in said.lower() else None
-
-
-def _pause(number: str, *, since: float = 0) -> float:
-    """Whole seconds from a header, within reason; a proxy may have put a date there."""
-    if not number.isdecimal():
-        return DEFAULT_PAUSE_SECONDS
-    return min(float(number) - since, LONGEST_PAUSE_SECONDS)
-
-
-def _error(status: int, said: str, path: str) -> NotFound | Unavailable:
-    match status:
-        case 404 | 410:
-            return NotFound(f"GitHub has no {path}: deleted, private or never there.", code="source_not_found")
-        case 409 | 422:
-            return NotFound(f"GitHub has nothing at {path}: {said}", code="source_empty")
-        case 451:
-            return NotFound(f"GitHub has taken {path} down for legal reasons.", code="source_taken_down")
-        case 401:
-            return Unavailable(f"GitHub refuses our token: {said}", code="github_bad_token")
-        case _:
-            return Unavailable(f"GitHub answered {status}: {said}", code="github_unavailable")

@@ -22,6 +22,7 @@ class Code(StrEnum):
     COUNTERS_DIFFER = "counters_differ"
     SOURCES_FORGOTTEN = "sources_forgotten"
     SEARCH_MISSES = "search_misses"
+    TOKENS_REFUSED = "tokens_refused"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -40,6 +41,7 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
         Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
+        Code.TOKENS_REFUSED: "GitHub has refused a token in the last ten minutes",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -58,6 +60,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
         Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
+        Code.TOKENS_REFUSED: "Renew it in `ASSAY_GITHUB_TOKENS`; the log of the workers says which one it is.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

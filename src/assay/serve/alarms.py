@@ -126,6 +126,11 @@ def _search_misses(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
         yield Alarm(Code.SEARCH_MISSES, f"{finding}, such as {facts.search.examples[0]}.")
 
 
+def _tokens_refused(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    if facts.refused_tokens:
+        yield Alarm(Code.TOKENS_REFUSED, f"GitHub refuses {facts.refused_tokens} of our tokens.")
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -154,6 +159,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _counters_differ,
     _sources_forgotten,
     _search_misses,
+    _tokens_refused,
     _detector_blind,
     _paused,
 )

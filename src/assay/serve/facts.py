@@ -13,6 +13,7 @@ from assay.model.submission import ACTIVE, State
 from assay.queue.job import ENTRYPOINT
 from assay.queue.rescue import BEGINNING, GRACE
 from assay.serve.drain import DECIDED, HOUR, SIX_HOURS, Drain
+from assay.store.allowances import count_refused
 from assay.store.backlog import Standing, find_due_since, find_oldest, find_oldest_waiting, was_paused
 from assay.store.chores import ChoreRecord, list_chores
 from assay.store.counts import count_arrivals, count_by_state
@@ -85,6 +86,7 @@ class QueueFacts:
     chores: Sequence[ChoreRecord]
     sources: Freshness
     search: ProbeRecord = field(default_factory=ProbeRecord)
+    refused_tokens: int = 0
 
     @property
     def waiting(self) -> int:
@@ -120,6 +122,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         chores=await list_chores(db),
         sources=await read_freshness(db),
         search=await read_probes(db, at_most=COUNTED + 1),
+        refused_tokens=await count_refused(db),
     )
 
 

@@ -23,7 +23,7 @@ URL = re.compile(
     r"(?P<name>[^/\s?#]+(?:/[^/\s?#]+)?)(?:[/?#]\S*)?",
     re.IGNORECASE,
 )
-SOURCE = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100})?")
+SOURCE = re.compile(r"[\w.~-]{1,100}(?:/[\w.-]{1,100})?")
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Number = Annotated[int, msgspec.Meta(ge=-1, le=2**31 - 1)]
 PLACES: Mapping[Sort, Any] = {

@@ -4,6 +4,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 AT_MOST = 50_000
+# Answers of GitHub, of a kilobyte or less each.
+MOST_ANSWERS = 50_000
 FORGOTTEN = tuple(
     text(statement)
     for statement in (
@@ -23,10 +25,28 @@ FORGOTTEN = tuple(
             SELECT id FROM process WHERE seen_at < now() - interval '1 day' LIMIT :at_most
         )
         """,
+        """
+        DELETE FROM github_answer WHERE (key, url) IN (
+            SELECT key, url FROM github_answer
+            WHERE kept_at < now() - interval '30 days' ORDER BY kept_at LIMIT :at_most
+        )
+        """,
+        f"""
+        DELETE FROM github_answer WHERE (key, url) IN (
+            SELECT key, url FROM github_answer ORDER BY kept_at DESC OFFSET {MOST_ANSWERS} LIMIT :at_most
+        )
+        """,
+        """
+        DELETE FROM github_token WHERE noted_at < now() - interval '30 days'
+        """,
+        """
+        DELETE FROM github_allowance WHERE resets_at < now() - interval '30 days'
+        """,
     )
 )
 
 
 async def forget_old_records(db: AsyncConnection) -> int:
-    """The queue's log after a day, answers given after a week, processes not seen for a day; returns how many rows."""
+    """The queue's log after a day, answers given after a week, processes not seen for a day, what GitHub said after
+    thirty; returns how many rows."""
     return sum([(await db.execute(statement, {"at_most": AT_MOST})).rowcount for statement in FORGOTTEN])

@@ -121,9 +121,9 @@ async def record_resolution(
     known: Repository,
     *,
     name: RepositoryName,
-    host_id: int,
+    host_id: int | None,
     default_branch: str,
-    stars: int,
+    stars: int | None,
     commit: str,
     resolved_at: datetime,
 ) -> Repository:
@@ -132,8 +132,9 @@ async def record_resolution(
     A name may have passed to another repository: that gets a row of its own, and takes nothing over but the name.
     Raises NotFound if the row that has the name cannot give it up, because nobody knows what it is called now.
     """
-    # Two names of one repository may be looked at at once, and only one of their rows may have its id.
-    await db.execute(LOCK, {"locks": LOCKS, "number": host_id % 2**31})
+    if host_id is not None:
+        # Two names of one repository may be looked at at once, and only one of their rows may have its id.
+        await db.execute(LOCK, {"locks": LOCKS, "number": host_id % 2**31})
     facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
     if known.name.key == name.key:
         values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
@@ -141,7 +142,9 @@ async def record_resolution(
         if row is not None:
             return repository_of(row)
     held = await _lock(db, known.id)
-    if held.host_id is None or held.host_id == host_id:
+    if host_id is None:
+        canonical, formers = held, {held.name}
+    elif held.host_id is None or held.host_id == host_id:
         canonical = await _by_host_id(db, name.host, host_id) or held
         if canonical.id != held.id:
             merged = update(repository).where(repository.c.id == held.id).values(merged_into_id=canonical.id)

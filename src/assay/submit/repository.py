@@ -10,11 +10,12 @@ import msgspec
 
 from assay.fetch.flight import SingleFlight
 from assay.fetch.paths import folder_of
-from assay.github.client import GitHub, RepositoryFacts
+from assay.git.client import Git
+from assay.github.client import GitHub
 from assay.model.clock import Clock
 from assay.model.errors import AssayError, Invalid, NotFound, Unavailable
 from assay.model.naming import slug_of
-from assay.model.repository import RepositoryName
+from assay.model.repository import Host, RepositoryFacts, RepositoryName
 from assay.submit.validate import DEFAULT_PATH, checked_skill_name, checked_skill_path
 
 MANIFESTS = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
@@ -63,8 +64,9 @@ class _Manifest(msgspec.Struct, frozen=True):
 class SkillFinder:
     """Looks into repositories for one process; who asks for the same one at the same time shares the look."""
 
-    def __init__(self, github: GitHub, clock: Clock) -> None:
+    def __init__(self, github: GitHub, clock: Clock, git: Git | None = None) -> None:
         self._github = github
+        self._git = git or Git()
         self._clock = clock
         self._looks = SingleFlight[RepositorySkills](weigh=lambda _: 1, at_most=REMEMBERED)
 
@@ -77,15 +79,28 @@ class SkillFinder:
                     name.key, lambda: self._look(name), fresh=lambda known: known.looked_at >= not_before
                 )
         except TimeoutError:
+            if name.host is Host.GIT:
+                raise Unavailable(f"{name.server} takes too long to answer.", code="git_unavailable") from None
             raise Unavailable("GitHub takes too long to answer.", code="github_unavailable") from None
 
     async def _look(self, name: RepositoryName) -> RepositorySkills:
         looked_at = self._clock.now()
+        if name.host is Host.GIT:
+            return await self._look_with_git(name, looked_at)
         facts, commit = await asyncio.gather(self._github.get_repository(name), self._github.get_head_commit(name))
         tree = frozenset(entry.path for entry in await self._github.get_tree(facts.name, commit) if entry.is_regular)
         promised, unreadable = await self._promised(facts.name, commit, tree)
         paths, left_out = await asyncio.to_thread(_sort_out, tree, promised)
         return RepositorySkills(facts, commit, paths, (*left_out, *unreadable), looked_at)
+
+    async def _look_with_git(self, name: RepositoryName, looked_at: datetime) -> RepositorySkills:
+        """Only the names of files are fetched, so what a manifest says is not known."""
+        facts, commit = await self._git.resolve(name)
+        files = await self._git.list_files(name, commit)
+        paths, left_out = await asyncio.to_thread(
+            _sort_out, frozenset(entry.path for entry in files if entry.is_regular), set()
+        )
+        return RepositorySkills(facts, commit, paths, tuple(left_out), looked_at)
 
     async def _promised(
         self, name: RepositoryName, commit: str, tree: frozenset[str]

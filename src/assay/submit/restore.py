@@ -16,7 +16,7 @@ async def submit_lost(db: AsyncConnection, lost: Sequence[Skill], *, by: str) ->
     requests = [
         Request(each.repository, each.name.rpartition("/")[2], each.skill_path, Origin.BULK, actor=by)
         for each in lost
-        if each.repository.host is Host.GITHUB
+        if each.repository.host is not Host.UPLOAD
     ]
     count = 0
     for start in range(0, len(requests), MOST_ITEMS):

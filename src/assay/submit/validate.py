@@ -10,7 +10,8 @@ from assay.fetch.limits import Limits
 from assay.fetch.paths import checked_path, folder_of
 from assay.model.errors import Invalid
 from assay.model.naming import slug_of
-from assay.model.repository import Host, RepositoryName
+from assay.model.repository import Host, RepositoryName, on_server
+from assay.submit.git_paths import split_path
 
 DEFAULT_PATH = "SKILL.md"
 SHORTEST_NAME, LONGEST_NAME = 2, 100
@@ -28,22 +29,31 @@ class Wanted:
     skill_path: str
 
 
-def wanted_skill(repo_url: str, skill_name: str | None, skill_path: str | None, web_url: str) -> Wanted:
+def wanted_skill(
+    repo_url: str, skill_name: str | None, skill_path: str | None, web_url: str, git_hosts: tuple[str, ...] = ()
+) -> Wanted:
     """Check one request. A URL of a folder (`…/tree/main/skills/pdf`) names the path by itself."""
-    repository, folder = parse_repository_url(repo_url, web_url)
+    repository, folder = parse_repository_url(repo_url, web_url, git_hosts)
     path = checked_skill_path(skill_path or (f"{folder}/{DEFAULT_PATH}" if folder else DEFAULT_PATH))
     name = skill_name or folder_of(path).rpartition("/")[2] or repository.name
     return Wanted(repository, checked_skill_name(name), path)
 
 
 @lru_cache(maxsize=1024)  # the items of a bulk request repeat their repositories
-def parse_repository_url(repo_url: str, web_url: str) -> tuple[RepositoryName, str]:
-    """Owner, name and perhaps a folder of a repository URL on the accepted host."""
-    owner, name, *rest = [*_segments_below(web_url, repo_url.strip()), "", ""]
+def parse_repository_url(repo_url: str, web_url: str, git_hosts: tuple[str, ...] = ()) -> tuple[RepositoryName, str]:
+    """Owner, name and perhaps a folder of a repository URL on GitHub or one of the other accepted hosts."""
+    url = repo_url.strip()
+    below = _segments_below(web_url, url)
+    for host in () if below else git_hosts:
+        if segments := _segments_below(f"http://{host}" if ":" in host else f"https://{host}", url):
+            path, shown = split_path(segments)
+            return on_server(host, path), _folder_shown(shown)
+    owner, name, *rest = [*below, "", ""]
     name = name.removesuffix(".git")
     if not _is_segment(owner) or not _is_segment(name):
+        also = f", or be a repository on {', '.join(git_hosts)}" if git_hosts else ""
         raise Invalid(
-            f"repoUrl must look like {web_url}/owner/repository, not {repo_url[:200]!r}.", code="bad_repo_url"
+            f"repoUrl must look like {web_url}/owner/repository{also}, not {repo_url[:200]!r}.", code="bad_repo_url"
         )
     return RepositoryName(Host.GITHUB, owner, name), _folder_shown(rest[:-2])
 
@@ -96,9 +106,11 @@ def _is_segment(text: str) -> bool:
 def _folder_shown(rest: list[str]) -> str:
     """The folder that a page of a repository shows: `tree/main/skills/pdf`, or of the file in `blob/main/…`."""
     match rest:
-        case ["tree", _, *path, last] if last != DEFAULT_PATH:
+        case ["src", "branch" | "tag" | "commit", *shown]:
+            return _folder_shown(["tree", *shown])
+        case ["tree" | "src", _, *path, last] if last != DEFAULT_PATH:
             return "/".join([*path, last])
-        case ["tree" | "blob", _, *path, _]:
+        case ["tree" | "blob" | "src", _, *path, _]:
             return "/".join(path)
         case _:
             return ""

@@ -16,6 +16,7 @@ REASON = r"^[\w.:-]{1,100}$"
 def queue_query(
     *,
     web_url: str,
+    git_hosts: tuple[str, ...] = (),
     caller: Caller,
     state: State | None = None,
     category: Category | None = None,
@@ -38,7 +39,7 @@ def queue_query(
     filters = Filters(
         states=frozenset({state}) if state else CATEGORIES[category] if category else None,
         reason=reason,
-        repository=parse_repository_url(repo_url, web_url)[0] if repo_url is not None else None,
+        repository=parse_repository_url(repo_url, web_url, git_hosts)[0] if repo_url is not None else None,
         words=normalised(q, web_url) if q is not None else None,
         origin=source,
         submitter=_submitter(caller) if mine else None,

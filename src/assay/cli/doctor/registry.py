@@ -1,11 +1,14 @@
 """What the doctor sees in the database, the blobs and at GitHub."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from itertools import chain
 
 from assay.app import App, watch_limits
 from assay.certify.hallmark import open_hallmark
 from assay.cli.doctor.check import Check, ill, odd, well
+from assay.github.headers import CORE
 from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Source
@@ -113,8 +116,12 @@ async def _github(app: App) -> Check:
     except AssayError as problem:
         advice = "Look at the network, at ASSAY_GITHUB_API_URL, and whether the tokens are still valid."
         return ill("GitHub", problem.message, advice)
-    tokens = len(app.settings.github_tokens)
-    detail = f"{tokens or 'no'} tokens, {sum(left):,} calls left this hour"
-    if sum(left) < FEW_CALLS:
+    tokens = len(app.settings.github_tokens) + len(app.settings.github_app_installations)
+    calls = Counter[str]()
+    for window in chain.from_iterable(left):
+        calls[window.resource] += window.remaining
+    counted = ", ".join(f"{number:,} of {resource}" for resource, number in sorted(calls.items()))
+    detail = f"{tokens or 'no'} tokens; calls left: {counted or 'not counted'}"
+    if calls and calls[CORE] < FEW_CALLS:
         return odd("GitHub", detail, "Add tokens to ASSAY_GITHUB_TOKENS: without calls nothing is fetched.")
     return well("GitHub", detail)

@@ -14,9 +14,9 @@ from assay.cli.stopping import run_until_done
 from assay.fetch.checkouts import Checkouts, Resolution
 from assay.fetch.limits import Limits
 from assay.fetch.paths import folder_of
-from assay.github.auth import GitHubAuth
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
+from assay.github.identities import open_identities
 from assay.github.session import open_session
 from assay.model.clock import Clock
 from assay.model.errors import AssayError, Invalid, NoSkill, NotFound
@@ -64,9 +64,13 @@ def find_in_repository(wanted: RepositoryUrl, limits: Limits) -> list[Found | Fa
 async def _find(wanted: RepositoryUrl, limits: Limits) -> list[Found | Failed]:
     chosen, clock = settings.read(), Clock()
     urls = GitHubUrls(chosen.github_api_url, chosen.github_raw_url, chosen.github_codeload_url)
-    tokens = tuple(GitHubAuth(token.get_secret_value()) for token in chosen.github_tokens)
+
+    def now() -> float:
+        return clock.now().timestamp()
+
     async with open_session() as session:
-        github = GitHub(session, urls, TokenBudget(tokens, lambda: clock.now().timestamp()))
+        identities = open_identities(chosen.plain_github_tokens, chosen.github_app, session, urls.api, now)
+        github = GitHub(session, urls, TokenBudget(identities, now))
         checkouts = Checkouts(github, limits, clock)
         resolution = _at(wanted.ref, await checkouts.resolve(wanted.name, clock.now()))
         commit, name = resolution.commit, resolution.facts.name

@@ -30,6 +30,10 @@ _ANONYMOUS_HINT = (
 def answer_api(world: FakeGitHub, request: Request) -> Handled:
     """Answer a request to the API and charge it to the token or client that made it."""
     route = _route(request.parts)
+    if route == "installation" and request.method == "POST":
+        granted = world.faults.through(route, lambda: world.apps.grant(request, world.limits, world.now()))
+        return Handled(route, granted, _API_HEADERS)
+    world.apps.expire(world.limits, world.now())
     known = request.token is None or world.limits.knows(request.token)
     allowance = world.limits.allowance(request.token, request.client)
     bucket = _bucket(allowance, request.parts)
@@ -81,6 +85,8 @@ def _route(parts: list[str]) -> str:
                     return "tree"
         case ["search", "repositories" | "code"]:
             return "search"
+        case ["app", "installations", _, "access_tokens"]:
+            return "installation"
         case ["rate_limit" | "user" as route]:
             return route
     return "unknown"

@@ -4,7 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
-ROUTES = ("repo", "commit", "tree", "search", "raw", "archive", "web", "rate_limit", "user", "authorize", "token")
+ROUTES = (
+    "repo",
+    "commit",
+    "tree",
+    "search",
+    "raw",
+    "archive",
+    "web",
+    "rate_limit",
+    "installation",
+    "user",
+    "authorize",
+    "token",
+)
 
 
 class Call(NamedTuple):

@@ -1,5 +1,6 @@
 """GitHub's primary rate limits: a bucket for each resource, for each token and each anonymous client."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,10 +28,14 @@ class Bucket:
     def turn(self, now: float) -> None:
         """Begin a new window if the old one is over."""
         if self.resets_at == 0.0:
-            self.resets_at = now + self.window_seconds
+            self.resets_at = self._end(now)
         elif now >= self.resets_at:
             self.used = 0
-            self.resets_at = now + self.window_seconds
+            self.resets_at = self._end(now)
+
+    def _end(self, now: float) -> float:
+        """Windows end with a second, so that the headers can say when."""
+        return math.ceil(now + self.window_seconds)
 
     def headers(self) -> tuple[Header, ...]:
         """What GitHub tells of the bucket with each answer."""
@@ -98,6 +103,10 @@ class Limits:
         """Accept a token, or give a known one a new allowance."""
         owner = f"user ID {1000 + len(self._tokens)}"
         self._tokens[token] = grant(owner, limit, search_limit, code_search_limit, used)
+
+    def accept(self, token: str, allowance: Allowance) -> None:
+        """Let a token use an allowance, which others may use too."""
+        self._tokens[token] = allowance
 
     def revoke_token(self, token: str) -> None:
         """Refuse a token from now on."""

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from assay.github.fake import faults
 from assay.github.fake.answer import Answer
+from assay.github.fake.apps import Apps, FakeApp
 from assay.github.fake.calls import ROUTES, CallLog
 from assay.github.fake.commit import Content
 from assay.github.fake.directory import Directory
-from assay.github.fake.limits import Limits
+from assay.github.fake.limits import Limits, grant
 from assay.github.fake.oauth import OAuth, OAuthApp, Person
 from assay.github.fake.repository import FakeRepository
 from assay.github.fake.request import Request
@@ -34,6 +35,7 @@ class FakeGitHub:
         self.faults = faults.Faults()
         self.calls = CallLog(keep_calls)
         self.oauth = OAuth()
+        self.apps = Apps()
         self.exhausted_status = 403
         """GitHub answers 403 or 429 when a limit is used up."""
         self.etags_differ_by_token = True
@@ -89,6 +91,12 @@ class FakeGitHub:
         with self.lock:
             self.limits.add_token(token, limit, search_limit, code_search_limit, used)
         return token
+
+    def add_app(self, app_id: str, public_key: str, *installations: int, limit: int = 5000) -> None:
+        """Register a GitHub App (public key in PEM) that is installed under these numbers."""
+        with self.lock:
+            granted = {number: grant(f"installation ID {number}", limit, 30, 10) for number in installations}
+            self.apps.known[app_id] = FakeApp(public_key, granted)
 
     def add_oauth_app(self, client_id: str, client_secret: str, callback_url: str) -> None:
         """Register an application with which people sign in."""

@@ -5,6 +5,7 @@ from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
+from assay.store.tables.github import github_allowance, github_answer, github_token
 from assay.store.tables.operation import (
     alarm,
     audit_event,
@@ -45,6 +46,9 @@ __all__ = [
     "content",
     "dist_tag",
     "finding",
+    "github_allowance",
+    "github_answer",
+    "github_token",
     "given_answer",
     "install_day",
     "install_event",

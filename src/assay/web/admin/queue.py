@@ -82,7 +82,7 @@ async def reprocess_many(assay: Assay, caller: CalledBy, data: JSONBody[Reproces
     async with assay.store.begin() as db:
         repository_id = None
         if data.repo_url is not None:
-            name, _ = parse_repository_url(data.repo_url, assay.settings.github_web_url)
+            name, _ = parse_repository_url(data.repo_url, assay.settings.github_web_url, assay.settings.git_hosts)
             known = await find_repository(db, name)
             repository_id = known.id if known else NOBODYS
         selection = Selection(

@@ -71,7 +71,7 @@ async def blocklist_check(
     if name is None and repo_url is None and digest is None:
         raise Invalid("Give at least one of name, repoUrl and digest.", code="nothing_to_check")
     web_url = assay.settings.github_web_url
-    repository = parse_repository_url(repo_url, web_url)[0] if repo_url else None
+    repository = parse_repository_url(repo_url, web_url, assay.settings.git_hosts)[0] if repo_url else None
     async with assay.store.snapshot() as db:
         found = await check_skill(db, name=name, repository=repository, digest=digest)
     return CheckedView(

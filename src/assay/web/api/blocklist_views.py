@@ -10,6 +10,7 @@ from assay.model.blocklist import BlocklistEntry, Threat
 from assay.model.finding import Severity
 from assay.model.submission import State
 from assay.web.api.batch_views import Body
+from assay.web.api.present import source_of_key
 from assay.web.api.version_views import Why
 from assay.web.api.views import View
 
@@ -122,7 +123,7 @@ def present_entry(entry: BlocklistEntry, web_url: str) -> EntryView:
     return EntryView(
         id=entry.id,
         skill_name=target.skill_name,
-        source_url=f"{web_url}/{target.repository}" if target.repository else None,
+        source_url=source_of_key(target.repository, web_url) if target.repository else None,
         source_registry=SOURCE,
         content_hash=target.content_digest,
         everywhere=target.everywhere,

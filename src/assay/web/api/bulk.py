@@ -28,7 +28,7 @@ async def bulk(
     assay: Assay, caller: CalledBy, data: JSONBody[BulkBody], idempotency_key: IdempotencyKey = None
 ) -> Response[BatchView]:
     """At most 1000. An item that cannot be admitted says why and does not stop the others."""
-    items = _items(data, Sender(caller, Origin.BULK, assay.settings.github_web_url))
+    items = _items(data, Sender(caller, Origin.BULK, assay.settings.github_web_url, assay.settings.git_hosts))
 
     async def work(db: Any) -> tuple[int, BatchView]:
         return HTTP_200_OK, present_batch(await accept_batch(db, items, chunk=assay.settings.enqueue_chunk))

@@ -32,7 +32,7 @@ VERIFIED = CATEGORIES[Category.PUBLISHED]
 )
 async def discover(assay: Assay, data: JSONBody[DiscoverBody]) -> DiscoverView:
     """Every SKILL.md of the newest commit, those of its marketplace manifests included; submits nothing."""
-    name, _ = parse_repository_url(data.repo_url, assay.settings.github_web_url)
+    name, _ = parse_repository_url(data.repo_url, assay.settings.github_web_url, assay.settings.git_hosts)
     found = await assay.finder.find(name)
     async with assay.store.begin() as db:
         known = await compare_skills(db, found)

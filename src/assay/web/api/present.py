@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from assay.model.capability import Capabilities
-from assay.model.repository import Host, RepositoryName
+from assay.model.repository import WITHIN, Host, RepositoryName
 from assay.model.scan import Scan
 from assay.model.skill import Skill
 from assay.model.submission import Category, Reason, Submission, category_of
@@ -31,7 +31,28 @@ from assay.web.api.views import (
 
 def repository_url(name: RepositoryName, web_url: str) -> str | None:
     """Where people find the repository; uploads have none."""
-    return f"{web_url}/{name}" if name.host is Host.GITHUB else None
+    match name.host:
+        case Host.GITHUB:
+            return f"{web_url}/{name}"
+        case Host.GIT:
+            return name.page_url
+        case Host.UPLOAD:
+            return None
+
+
+def source_of_key(key: str, web_url: str) -> str:
+    """The same of a repository that is known by its key."""
+    owner, _, name = key.partition("/")
+    host = Host.GIT if WITHIN in owner else Host.GITHUB
+    return repository_url(RepositoryName(host, owner, name), web_url) or key
+
+
+def commit_url(name: RepositoryName, commit: str, web_url: str) -> str | None:
+    """Where people look at one commit of it."""
+    url = repository_url(name, web_url)
+    if url is None or name.host is Host.GITHUB:
+        return f"{url}/tree/{commit}" if url else None
+    return f"{url}/commits/{commit}" if name.server == "bitbucket.org" else f"{url}/commit/{commit}"
 
 
 def present_submission(submission: Submission, web_url: str) -> SubmissionView:

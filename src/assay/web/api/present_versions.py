@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from assay.model.repository import Host
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.model.standing import Remark
@@ -134,9 +135,10 @@ def present_comparison(pair: Pair, changes: list[FileChange], web_url: str) -> C
 
 
 def compare_url(pair: Pair, web_url: str) -> str | None:
-    """Where the host of the repository shows the same."""
+    """Where GitHub shows the same."""
     url = repository_url(pair.skill.repository, web_url)
-    return f"{url}/compare/{pair.before.commit}...{pair.after.commit}" if url else None
+    is_there = url is not None and pair.skill.repository.host is Host.GITHUB
+    return f"{url}/compare/{pair.before.commit}...{pair.after.commit}" if is_there else None
 
 
 def present_standing(skill: Skill) -> StandingView:

@@ -17,6 +17,7 @@ class Sender:
     caller: Caller
     origin: Origin
     web_url: str
+    git_hosts: tuple[str, ...] = ()
 
     @property
     def submitter(self) -> str | None:
@@ -30,7 +31,7 @@ class Sender:
 
     def request(self, repo_url: str, name: str | None, path: str | None) -> Request:
         """One checked request, or Invalid."""
-        wanted = wanted_skill(repo_url, name, path, self.web_url)
+        wanted = wanted_skill(repo_url, name, path, self.web_url, self.git_hosts)
         return Request(wanted.repository, wanted.skill_name, wanted.skill_path, self.origin, self.submitter, self.actor)
 
     def item(self, repo_url: str, name: str | None, path: str | None) -> Item:

@@ -63,6 +63,7 @@ async def list_submissions(
     """Page, total and positions are of one moment, and cost the same however many submissions there are."""
     query = queue_query(
         web_url=assay.settings.github_web_url,
+        git_hosts=assay.settings.git_hosts,
         caller=caller,
         state=in_state,
         category=category,

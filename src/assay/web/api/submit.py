@@ -72,8 +72,9 @@ async def submit(
     assay: Assay, caller: CalledBy, data: JSONBody[SubmitBody], idempotency_key: IdempotencyKey = None
 ) -> Response[AcceptedView]:
     """Idempotent: the same skill again answers with the same submission, `duplicate` while it is under way."""
-    sender = Sender(caller, Origin.CLI if data.source.startswith("cli") else Origin.API, assay.settings.github_web_url)
-    repository, folder = parse_repository_url(data.repo_url, sender.web_url)
+    origin = Origin.CLI if data.source.startswith("cli") else Origin.API
+    sender = Sender(caller, origin, assay.settings.github_web_url, assay.settings.git_hosts)
+    repository, folder = parse_repository_url(data.repo_url, sender.web_url, sender.git_hosts)
     is_named = data.skill_name is not None or data.skill_path is not None
     if data.skills is not None and is_named:
         raise Invalid("Give either skills or skillName and skillPath, not both.", code="bad_body")

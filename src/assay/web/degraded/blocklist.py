@@ -28,7 +28,7 @@ async def check(asked: Asked) -> Response[dict[str, Any]]:
     name, url, digest = asked.text("name"), asked.text("repoUrl"), asked.text("digest")
     if name is None and url is None and digest is None:
         raise Invalid("Give at least one of name, repoUrl and digest.", code="nothing_to_check")
-    repository = repository_key(parse_repository_url(url, web_url)[0]) if url else None
+    repository = repository_key(parse_repository_url(url, web_url, asked.assay.settings.git_hosts)[0]) if url else None
     if repository is None and name and name.count("/") == 2:
         repository = name.lower().rpartition("/")[0]
     about = Target(digest, repository, slug_of(name.rpartition("/")[2]) if name else None)

@@ -16,7 +16,7 @@ from assay.serve.versions import VersionsPage
 from assay.store.listed import Listed
 from assay.web.api.listing import read_text
 from assay.web.api.naming import wanted_name
-from assay.web.api.present import repository_url
+from assay.web.api.present import commit_url, repository_url
 from assay.web.api.present_skills import present_hits, present_list
 from assay.web.api.present_versions import present_listing, present_versions
 from assay.web.degraded.asked import Asked
@@ -127,6 +127,7 @@ async def skill_page(asked: Asked) -> Template:
         "scan": listing.scans[0] if listing.scans else None,
         "capabilities": capabilities_of(listing.scans),
         "repo_url": repository_url(listing.skill.repository, asked.assay.settings.github_web_url),
+        "commit_url": commit_url(listing.skill.repository, listing.skill.commit, asked.assay.settings.github_web_url),
         "instructions": await rendered(text[0]) if text else None,
         "base_url": asked.assay.settings.base_url,
     }

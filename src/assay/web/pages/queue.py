@@ -55,6 +55,7 @@ async def queue(
     sorted_by = _choice(Sort, "sort", sort) or Sort.CREATED_AT
     query = queue_query(
         web_url=assay.settings.github_web_url,
+        git_hosts=assay.settings.git_hosts,
         caller=caller,
         category=category,
         reason=reason.strip() or None,

@@ -15,7 +15,7 @@ from assay.scan.front_matter import read_front_matter
 from assay.serve.listing import read_listing
 from assay.web.access import PUBLIC
 from assay.web.api.listing import read_text
-from assay.web.api.present import repository_url
+from assay.web.api.present import commit_url, repository_url
 from assay.web.given import Assay
 from assay.web.pages.markdown import render_markdown
 
@@ -57,6 +57,7 @@ async def _page(assay: App, wanted: str) -> Answer:
         "scan": listing.scans[0] if listing.scans else None,
         "capabilities": capabilities_of(listing.scans),
         "repo_url": repository_url(found.repository, assay.settings.github_web_url),
+        "commit_url": commit_url(found.repository, found.commit, assay.settings.github_web_url),
         "instructions": await rendered(text[0]) if text else None,
         "base_url": assay.settings.base_url,
     }

@@ -10,7 +10,7 @@ from assay.serve.compare import text_of
 from assay.serve.versions import LATEST, read_version, read_versions
 from assay.web.access import PUBLIC
 from assay.web.api.files import file_at, find_files
-from assay.web.api.present import repository_url
+from assay.web.api.present import commit_url
 from assay.web.api.present_versions import compare_url
 from assay.web.api.versions import compare as compare_two
 from assay.web.given import Assay
@@ -35,7 +35,7 @@ async def version(
         "release": detail.version,
         "scan": detail.scans[0] if detail.scans else None,
         "capabilities": capabilities_of(detail.scans),
-        "repo_url": repository_url(detail.skill.repository, assay.settings.github_web_url),
+        "commit_url": commit_url(detail.skill.repository, detail.version.commit, assay.settings.github_web_url),
     }
     return Template("version.html", context=context)
 

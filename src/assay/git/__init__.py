@@ -1,0 +1,1 @@
+"""The outside world: any git server, over HTTPS and nothing else."""

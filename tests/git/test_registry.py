@@ -1,0 +1,85 @@
+"""Skills of other git hosts, as people submit and find them."""
+
+from datetime import timedelta
+
+from assay.app import open_watch
+from tests.conftest import Registry
+from tests.git.server import GitServer
+from tests.skills import a_repository, a_skill
+
+
+async def submit(registry: Registry, url: str, **more: str) -> dict:
+    """Hand something in over HTTP."""
+    answer = await registry.client.post("/api/v1/submissions", json={"repoUrl": url, **more})
+    assert answer.status_code in (200, 201), answer.text
+    return answer.json()
+
+
+async def test_a_skill_of_another_host_is_published_under_a_name_of_its_own(registry, server: GitServer) -> None:
+    """I48: beside the one of the same owner and name on GitHub, with a link to where it is."""
+    server.push("acme/tools", {"skills/pdf/SKILL.md": a_skill("pdf"), "skills/pdf/run.py": "print()"})
+    registry.github.add_repository("acme/tools", a_repository("pdf"))
+    there = await submit(registry, server.url("acme/tools.git"), skillName="pdf", skillPath="skills/pdf/SKILL.md")
+    here = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+    assert there["id"] != here["id"]
+    await registry.work()
+    told = await registry.read(there["id"])
+    assert (told["state"], told["repoUrl"]) == ("PUBLISHED", server.url("acme/tools"))
+    listing = f"{server.host}~acme/tools/pdf"
+    shown = (await registry.client.get(f"/api/v1/skills/{listing}")).json()["skill"]
+    assert (shown["name"], shown["repoUrl"]) == (listing, server.url("acme/tools"))
+    page = await registry.client.get(f"/skills/{listing}")
+    assert f'href="{server.url("acme/tools")}/commit/{shown["commit"]}"' in page.text
+    assert (await registry.client.get("/api/v1/skills/acme/tools/pdf")).status_code == 200
+
+
+async def test_a_whole_repository_of_another_host_is_one_request(registry, server: GitServer) -> None:
+    """A group within a group, a folder that a page shows, and every skill of a repository."""
+    server.push("acme/agents/tools", a_repository("pdf", "csv"))
+    url = server.url("acme/agents/tools")
+    found = (await registry.client.post("/api/v1/submissions/discover", json={"repoUrl": url})).json()
+    assert [each["path"] for each in found["skills"]] == ["skills/csv/SKILL.md", "skills/pdf/SKILL.md"]
+    await submit(registry, f"{url}/-/tree/trunk/skills/pdf")
+    await submit(registry, url)
+    await registry.work()
+    names = {each["name"] for each in (await registry.client.get("/api/v1/skills")).json()["skills"]}
+    assert names == {f"{server.host}~acme~agents/tools/{name}" for name in ("pdf", "csv")}
+    listed = (await registry.client.get("/api/v1/submissions", params={"repoUrl": url})).json()["submissions"]
+    assert len(listed) == 2
+
+
+async def test_many_skills_of_a_commit_are_one_fetch(registry, server: GitServer) -> None:
+    """Design §5: fetch once a repository, not once a skill."""
+    server.push("acme/tools", a_repository(*(f"skill-{number}" for number in range(12))))
+    await submit(registry, server.url("acme/tools"))
+    server.asked.clear()
+    await registry.work()
+    assert len([each for each in server.asked if each.startswith("POST") and "upload-pack" in each]) <= 4
+    assert (await registry.client.get("/api/v1/skills")).json()["total"] == 12
+
+
+async def test_what_changes_on_another_host_is_seen(registry, server: GitServer) -> None:
+    """Watching: a new commit is a new version, and a repository that is gone is noted."""
+    server.push("acme/tools", {"SKILL.md": a_skill("pdf")})
+    accepted = await submit(registry, server.url("acme/tools"), skillName="pdf")
+    await registry.work()
+    server.push("acme/tools", {"SKILL.md": a_skill("pdf") + "\nMore.\n"})
+    watch = open_watch(registry.app)
+    async with registry.app.store.begin() as db:
+        await db.exec_driver_sql("UPDATE upstream_check SET due_at = now() - interval '1 second'")
+    assert await watch.look() == 1
+    await registry.work()
+    assert (await registry.read(accepted["id"]))["state"] == "PUBLISHED"
+    versions = (await registry.client.get(f"/api/v1/skills/{server.host}~acme/tools/pdf/versions")).json()["versions"]
+    assert len(versions) == 2
+    assert watch.every == timedelta(seconds=registry.app.settings.watch_seconds)
+
+
+async def test_a_repository_that_is_missing_is_refused_with_its_reason(registry, server: GitServer) -> None:
+    """I74: not found is not "no skill", and neither is a limit."""
+    accepted = await submit(registry, server.url("acme/none"), skillName="pdf")
+    await registry.work()
+    told = await registry.read(accepted["id"])
+    assert (told["state"], told["reason"]["code"]) == ("REJECTED", "source_not_found")
+    answer = await registry.client.post("/api/v1/submissions", json={"repoUrl": server.url("acme/none")})
+    assert (answer.status_code, answer.json()["code"]) == (404, "source_not_found")

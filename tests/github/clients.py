@@ -1,0 +1,49 @@
+"""Clients of the fake GitHub, with a clock that tests move."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from assay.github.answers import Answers
+from assay.github.auth import GitHubAuth, Identity
+from assay.github.book import MOST_CALLS, PART
+from assay.github.budget import TokenBudget
+from assay.github.client import GitHub, GitHubUrls
+from assay.github.fake import FakeServer
+from assay.model.repository import Host, RepositoryName
+from assay.store.allowances import AllowanceBook
+from assay.store.database import Database
+from assay.store.github_answers import AnswerShelf
+
+TOOLS = RepositoryName(Host.GITHUB, "acme", "tools")
+SECRET = "the secret of this installation"
+
+
+class HandClock:
+    """A clock that tests move, for GitHub and for us."""
+
+    def __init__(self) -> None:
+        self.time = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def urls_of(server: FakeServer) -> GitHubUrls:
+    """Where the fake's services are."""
+    urls = server.urls()
+    return GitHubUrls(*(urls[f"ASSAY_GITHUB_{host}_URL"] for host in ("API", "RAW", "CODELOAD")))
+
+
+@asynccontextmanager
+async def a_process(
+    server: FakeServer, clock: HandClock, store: Database, identities: Sequence[Identity | str]
+) -> AsyncIterator[GitHub]:
+    """What one process has: connections, a budget and a memory of its own, on the database of all."""
+    known = tuple(GitHubAuth(each) if isinstance(each, str) else each for each in identities)
+    async with aiohttp.ClientSession(headers={"User-Agent": "assay-test"}) as session:
+        budget = TokenBudget(known, clock, AllowanceBook(store, MOST_CALLS, PART), SECRET)
+        github = GitHub(session, urls_of(server), budget, Answers(AnswerShelf(store)))
+        yield github
+        await github.close()

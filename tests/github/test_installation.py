@@ -1,0 +1,175 @@
+"""GitHub Apps: tokens that are fetched, kept, renewed in time, and counted by installation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+
+from assay.github.auth import AppOptions
+from assay.github.budget import TokenBudget
+from assay.github.client import GitHub
+from assay.github.fake import FakeGitHub, FakeServer, serve
+from assay.github.identities import open_identities
+from assay.model.errors import Invalid, RateLimited, Unavailable
+from assay.settings import Settings
+from tests.conftest import open_registry
+from tests.github.clients import TOOLS, HandClock, urls_of
+from tests.skills import a_repository
+
+HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def key() -> RSAPrivateKey:
+    return generate_private_key(65537, 2048)
+
+
+@pytest.fixture
+def key_file(key: RSAPrivateKey, tmp_path: Path) -> Path:
+    file = tmp_path / "app.pem"
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file.write_bytes(key.private_bytes(*form))
+    return file
+
+
+@pytest.fixture
+def public_key(key: RSAPrivateKey) -> str:
+    form = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return key.public_key().public_bytes(*form).decode()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def world(clock: HandClock, public_key: str) -> FakeGitHub:
+    world = FakeGitHub(now=clock)
+    world.add_app("42", public_key, 7, 8)
+    world.add_repository("acme/tools", a_repository("pdf"), stars=7)
+    return world
+
+
+@pytest.fixture
+def server(world: FakeGitHub) -> Iterator[FakeServer]:
+    with serve(world) as server:
+        yield server
+
+
+@asynccontextmanager
+async def a_client(
+    server: FakeServer, clock: HandClock, key_file: Path, *installations: int, tokens: tuple[str, ...] = ()
+) -> AsyncIterator[GitHub]:
+    """A client that is an App, and perhaps somebody else too."""
+    urls = urls_of(server)
+    async with aiohttp.ClientSession(headers={"User-Agent": "assay-test"}) as session:
+        app = AppOptions("42", key_file, installations)
+        yield GitHub(session, urls, TokenBudget(open_identities(tokens, app, session, urls.api, clock), clock))
+
+
+async def test_an_installation_gets_one_token_for_all_who_ask_at_once(world, server, clock, key_file) -> None:
+    """R37: the App proves who it is with its key; what it is given goes with every call."""
+    async with a_client(server, clock, key_file, 7) as client:
+        await asyncio.gather(*(client.get_repository(TOOLS) for _ in range(20)))
+    assert world.count("installation") == 1
+    assert {call.token for call in world.calls if call.route == "repo"} == {"ghs_7_1"}
+
+
+async def test_a_token_is_renewed_before_it_ends(world, server, clock, key_file) -> None:
+    """No call carries a token whose hour is over."""
+    async with a_client(server, clock, key_file, 7) as client:
+        for minutes in (0, 50, 6, 30):
+            clock.time += minutes * 60
+            assert (await client.get_repository(TOOLS)).stars == 7
+    assert [call.status for call in world.calls if call.status == 401] == []
+    assert [call.token for call in world.calls if call.route == "repo"] == ["ghs_7_1", "ghs_7_1", "ghs_7_2", "ghs_7_2"]
+
+
+async def test_a_token_that_was_revoked_is_fetched_again(world, server, clock, key_file) -> None:
+    """Its installation is not put aside for it."""
+    async with a_client(server, clock, key_file, 7) as client:
+        await client.get_repository(TOOLS)
+        world.revoke_token("ghs_7_1")
+        clock.time += 120
+        assert (await client.get_repository(TOOLS)).stars == 7
+    assert world.count("installation") == 2
+
+
+async def test_installations_and_plain_tokens_take_turns(world, server, clock, key_file) -> None:
+    """R65: the one with most calls left is used, whatever kind it is."""
+    commit = world.directory.find("acme/tools")[0].sha
+    world.add_token("plain", limit=5000)
+    async with a_client(server, clock, key_file, 7, 8, tokens=("plain",)) as client:
+        for _ in range(9):
+            await client.get_tree(TOOLS, commit)
+    used = [call.token for call in world.calls if call.route == "tree"]
+    assert {used.count(token) for token in ("plain", "ghs_7_1", "ghs_8_2")} == {3}
+
+
+async def test_an_app_that_github_does_not_know_makes_way_for_a_token(world, server, clock, key_file) -> None:
+    """Another installation, or a key that is not the App's: neither stops the others."""
+    world.add_token("plain")
+    async with a_client(server, clock, key_file, 99, tokens=("plain",)) as client:
+        for _ in range(3):
+            assert (await client.get_repository(TOOLS)).stars == 7
+    assert world.count("installation") == 1
+    world.apps.known.clear()
+    async with a_client(server, clock, key_file, 7) as client:
+        with pytest.raises(Unavailable) as raised:
+            await client.get_repository(TOOLS)
+        assert raised.value.code == "github_bad_token"
+
+
+async def test_no_token_for_now_is_a_delay(world, server, clock, key_file) -> None:
+    """I33: GitHub's trouble says nothing about a skill."""
+    world.fail("installation", 502)
+    async with a_client(server, clock, key_file, 7) as client:
+        with pytest.raises(RateLimited) as raised:
+            await client.get_repository(TOOLS)
+        clock.time += raised.value.retry_after_seconds
+        assert (await client.get_repository(TOOLS)).stars == 7
+
+
+async def test_the_settings_of_an_app_reach_github_through_the_worker(
+    settings: Settings, github: FakeGitHub, key_file: Path, public_key: str
+) -> None:
+    """R37: from the file with the key to the request, beside a plain token."""
+    github.add_app("42", public_key, 7)
+    github.add_repository("acme/tools", a_repository("pdf"))
+    update = {"github_app_id": "42", "github_app_key_file": key_file, "github_app_installations": (7,)}
+    async with open_registry(settings.model_copy(update=update), github) as registry:
+        accepted = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
+        await registry.work()
+        assert (await registry.read(accepted["id"]))["state"] == "PUBLISHED"
+    assert {call.token for call in github.calls if call.route == "repo"} == {"ghs_7_1"}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"-----BEGIN NONSENSE-----", b"secret"])
+async def test_a_key_that_cannot_be_read_is_a_clear_error(server, clock, tmp_path, content) -> None:
+    """I65: it names the setting, and nothing of what is in the file."""
+    file = tmp_path / "app.pem"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(Invalid) as raised:
+        async with a_client(server, clock, file, 7):
+            pass
+    assert raised.value.code == "bad_setting"
+    assert "ASSAY_GITHUB_APP_KEY_FILE" in raised.value.message
+    assert "secret" not in raised.value.message
+
+
+def test_an_app_is_set_up_completely_or_not_at_all() -> None:
+    """A bad setting is one clear error at the start."""
+    with pytest.raises(Invalid, match="set all or none"):
+        Settings.from_mapping({"ASSAY_GITHUB_APP_ID": "42"})
+    with pytest.raises(Invalid, match="ASSAY_GITHUB_APP_INSTALLATIONS"):
+        Settings.from_mapping({"ASSAY_GITHUB_APP_INSTALLATIONS": "seven"})
+    whole = {"ID": "42", "KEY_FILE": "/app.pem", "INSTALLATIONS": "7, 8"}
+    settings = Settings.from_mapping({f"ASSAY_GITHUB_APP_{name}": value for name, value in whole.items()})
+    assert settings.github_app == AppOptions("42", Path("/app.pem"), (7, 8))

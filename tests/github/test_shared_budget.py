@@ -1,0 +1,228 @@
+"""Many processes and few tokens: together they never make more calls than GitHub allows, and none is forgotten."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+
+import msgspec
+import pytest
+import structlog
+from sqlalchemy import text
+
+from assay.github.client import GitHub
+from assay.github.fake import FakeGitHub, FakeRepository, FakeServer, serve
+from assay.model.errors import RateLimited, Unavailable
+from assay.store.allowances import count_refused
+from assay.store.database import Database, open_database
+from tests.github.clients import TOOLS, HandClock, a_process
+from tests.skills import a_repository
+from tests.web.statements import statements
+
+TOKENS = ("first-secret", "second-secret", "third-secret")
+
+
+class Found(msgspec.Struct):
+    """What a search says."""
+
+    total_count: int
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def world(clock: HandClock) -> FakeGitHub:
+    return FakeGitHub(now=clock)
+
+
+@pytest.fixture
+def tools(world: FakeGitHub) -> FakeRepository:
+    return world.add_repository("acme/tools", a_repository("pdf"), stars=7)
+
+
+@pytest.fixture
+def server(world: FakeGitHub) -> Iterator[FakeServer]:
+    with serve(world) as server:
+        yield server
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Database]:
+    async with open_database(database_url) as store:
+        yield store
+
+
+def over_budget(world: FakeGitHub) -> list[object]:
+    """The calls that GitHub had to refuse."""
+    return [call for call in world.calls if call.status in (403, 429)]
+
+
+def charged(world: FakeGitHub) -> Counter[str | None]:
+    """How many calls each token made."""
+    return Counter(call.token for call in world.calls if call.charged)
+
+
+async def work_off(processes: list[GitHub], commit: str, works: int, clock: HandClock) -> int:
+    """Do so many pieces of work, whoever can; returns how often a process had to wait for the next window."""
+    waiting, waits = list(range(works)), 0
+
+    async def work(github: GitHub) -> float | None:
+        while waiting:
+            piece = waiting.pop()
+            try:
+                await github.get_tree(TOOLS, commit)
+            except RateLimited as limited:
+                waiting.append(piece)
+                return limited.retry_after_seconds
+        return None
+
+    while waiting:
+        pauses = await asyncio.gather(*(work(github) for github in processes for _ in range(4)))
+        if waiting:
+            waits += 1
+            clock.time += max(pause for pause in pauses if pause is not None)
+    return waits
+
+
+async def test_processes_never_spend_more_than_the_tokens_have(world, tools, server, clock, store) -> None:
+    """R35, R65, I69: six processes of four tasks, three tokens of 40 calls an hour, 300 calls: all are made, in three
+    hours, and GitHub never has to refuse one."""
+    for token in TOKENS:
+        world.add_token(token, limit=40)
+    async with AsyncExitStack() as stack:
+        processes = [await stack.enter_async_context(a_process(server, clock, store, TOKENS)) for _ in range(6)]
+        waits = await work_off(processes, tools.sha, 300, clock)
+    assert over_budget(world) == []
+    assert world.count("tree") == sum(charged(world).values()) == 300
+    assert waits == 2
+    assert set(charged(world)) == set(TOKENS)
+    assert max(charged(world).values()) <= 3 * 40
+
+
+async def test_calls_are_taken_many_at_a_time(world, tools, server, clock, store) -> None:
+    """R35: the database is asked now and then, not for every call."""
+    world.add_token(TOKENS[0])
+    async with a_process(server, clock, store, TOKENS[:1]) as github:
+        with statements(store) as made:
+            for _ in range(200):
+                await github.get_tree(TOOLS, tools.sha)
+    assert len(made) <= 12
+
+
+async def test_what_a_process_did_not_use_goes_back(world, tools, server, clock, store) -> None:
+    """A process that ends strands no calls."""
+    world.add_token(TOKENS[0], limit=100)
+    for _ in range(10):
+        async with a_process(server, clock, store, TOKENS[:1]) as github:
+            for _ in range(10):
+                await github.get_tree(TOOLS, tools.sha)
+    assert over_budget(world) == []
+    assert world.count("tree") == 100
+
+
+async def test_a_pause_that_one_process_is_asked_for_is_kept_by_all(world, tools, server, clock, store) -> None:
+    """R65: a secondary limit is the token's, not the process's."""
+    world.add_token(TOKENS[0])
+    async with a_process(server, clock, store, TOKENS[:1]) as one, a_process(server, clock, store, TOKENS[:1]) as other:
+        await other.get_repository(TOOLS)
+        world.secondary_limit("repo", retry_after=30)
+        with pytest.raises(RateLimited):
+            await one.get_repository(TOOLS)
+        clock.time += 3
+        asked = world.count("repo")
+        with pytest.raises(RateLimited) as raised:
+            await other.get_repository(TOOLS)
+        assert raised.value.retry_after_seconds == 27
+        assert world.count("repo") == asked
+        clock.time += 27
+        assert (await other.get_repository(TOOLS)).stars == 7
+
+
+async def test_a_token_that_github_refuses_is_put_aside_by_all_and_never_named(
+    world, tools, server, clock, store
+) -> None:
+    """I65, R65: the log says which of how many, the table knows a key; neither has the token."""
+    world.add_token(TOKENS[1])
+    with structlog.testing.capture_logs() as logs:
+        async with a_process(server, clock, store, TOKENS[:2]) as one:
+            assert (await one.get_repository(TOOLS)).stars == 7
+        async with a_process(server, clock, store, TOKENS[:2]) as other:
+            world.reset_calls()
+            await other.get_head_commit(TOOLS)
+    assert {call.token for call in world.calls} == {TOKENS[1]}
+    assert "token 1 of 2" in str(logs)
+    async with store.begin() as db:
+        kept = str(
+            [
+                tuple(row)
+                for table in ("github_token", "github_allowance", "github_answer")
+                for row in await db.execute(text(f"SELECT * FROM {table}"))
+            ]
+        )
+        await db.execute(text("UPDATE github_token SET refused_until = now() + interval '1 hour'"))
+        assert await count_refused(db) == 1
+    assert not [token for token in TOKENS if token in kept + str(logs)]
+
+
+async def test_searching_and_asking_have_budgets_of_their_own(world, tools, server, clock, store) -> None:
+    """GitHub counts search, code search and the rest apart: one used up leaves the others."""
+    world.add_token(TOKENS[0], search_limit=2, code_search_limit=1)
+    async with a_process(server, clock, store, TOKENS[:1]) as github:
+        found = f"{github.urls.api}/search/repositories?q=tools"
+        for _ in range(2):
+            await github.get(found, Found, remember=False)
+        with pytest.raises(RateLimited) as raised:
+            await github.get(found, Found, remember=False)
+        assert raised.value.retry_after_seconds <= 60
+        await github.get(f"{github.urls.api}/search/code?q=filename:SKILL.md", Found, remember=False)
+        await github.get_tree(TOOLS, tools.sha)
+        clock.time += 60
+        await github.get(found, Found, remember=False)
+    assert over_budget(world) == []
+
+
+async def test_calls_that_somebody_else_made_with_the_token_are_noticed(world, tools, server, clock, store) -> None:
+    """The same token may be used elsewhere: GitHub's word counts, and is passed on."""
+    world.add_token(TOKENS[0], limit=100)
+    async with a_process(server, clock, store, TOKENS[:1]) as one, a_process(server, clock, store, TOKENS[:1]) as other:
+        await one.get_tree(TOOLS, tools.sha)
+        world.limits.allowance(TOKENS[0], "").core.used = 100
+        for github in (one, other):
+            with pytest.raises(RateLimited):
+                while True:
+                    await github.get_tree(TOOLS, tools.sha)
+    assert len(over_budget(world)) == 1
+
+
+async def test_without_the_database_each_goes_on_with_what_github_says(world, tools, server, clock, store) -> None:
+    """I33: the budget is a courtesy; that nobody can be asked about it stops nothing."""
+    world.add_token(TOKENS[0], limit=30)
+    async with a_process(server, clock, store, TOKENS[:1]) as github:
+        await github.get_tree(TOOLS, tools.sha)
+        store.breaker.is_open = True
+        for _ in range(29):
+            await github.get_tree(TOOLS, tools.sha)
+        with pytest.raises(RateLimited):
+            await github.get_tree(TOOLS, tools.sha)
+        with pytest.raises(Unavailable):
+            async with store.begin():
+                pass
+    assert over_budget(world) == []
+
+
+async def test_an_answer_that_one_process_got_is_asked_for_conditionally_by_another(
+    world, tools, server, clock, store
+) -> None:
+    """R65: a crawl on ten machines pays for each answer once."""
+    world.add_token(TOKENS[0])
+    async with a_process(server, clock, store, TOKENS[:1]) as one:
+        await one.get_repository(TOOLS)
+    world.reset_calls()
+    async with a_process(server, clock, store, TOKENS[:1]) as other:
+        assert (await other.get_repository(TOOLS)).stars == 7
+        tools.stars = 8
+        assert (await other.get_repository(TOOLS)).stars == 8
+    assert [call.status for call in world.calls if call.route == "repo"] == [304, 200]
