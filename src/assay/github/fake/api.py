@@ -81,6 +81,10 @@ def _route(parts: list[str]) -> str:
                     return "tree"
         case ["search", "repositories" | "code"]:
             return "search"
+        case ["orgs" | "users", _, "repos"]:
+            return "owner"
+        case ["events"] | ["orgs", _, "events"]:
+            return "events"
         case ["rate_limit" | "user" as route]:
             return route
     return "unknown"

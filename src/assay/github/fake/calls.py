@@ -4,7 +4,21 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
-ROUTES = ("repo", "commit", "tree", "search", "raw", "archive", "web", "rate_limit", "user", "authorize", "token")
+ROUTES = (
+    "repo",
+    "commit",
+    "tree",
+    "search",
+    "owner",
+    "events",
+    "raw",
+    "archive",
+    "web",
+    "rate_limit",
+    "user",
+    "authorize",
+    "token",
+)
 
 
 class Call(NamedTuple):
@@ -33,6 +47,8 @@ class CallLog(Sequence[Call]):
         """Add a call."""
         self.by_route[call.route] += 1
         self.charged += call.charged
+        if call.charged:
+            self.by_token[call.token or ""] += 1
         if len(self._calls) < self._keep:
             self._calls.append(call)
 
@@ -41,6 +57,7 @@ class CallLog(Sequence[Call]):
         self._calls: list[Call] = []
         self.by_route: Counter[str] = Counter()
         self.charged = 0
+        self.by_token: Counter[str] = Counter()
 
     @overload
     def __getitem__(self, index: int) -> Call: ...

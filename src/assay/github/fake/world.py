@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 
 from assay.github.fake import faults
 from assay.github.fake.answer import Answer
@@ -42,6 +43,10 @@ class FakeGitHub:
         """GitHub promises free 304s only to authorized requests; set False to be as strict."""
         self.incomplete_results = False
         """What searches say of themselves."""
+        self.organisations: set[str] = set()
+        """Owners that are no people, in lower case."""
+        self.events: list[dict[str, object]] = []
+        """What happened, the oldest first; entered by `happen`."""
         self._searches: dict[object, Answer] = {}
 
     def add_repository(
@@ -75,6 +80,17 @@ class FakeGitHub:
             self.directory.add(repository)
             self.forget_searches()
             return repository
+
+    def happen(self, full_name: str, kind: str = "PushEvent") -> None:
+        """Something happens to a repository now, for the public lists of events."""
+        stamp = datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        owner = full_name.partition("/")[0]
+        with self.lock:
+            number = str(len(self.events) + 1)
+            repository = {"id": 0, "name": full_name, "url": f"{self.base_url}/api/repos/{full_name}"}
+            self.events.append(
+                {"id": number, "type": kind, "org": owner, "repo": repository, "payload": {}, "created_at": stamp}
+            )
 
     def add_token(
         self,
