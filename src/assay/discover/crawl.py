@@ -76,17 +76,16 @@ class Progress:
     calls: int = 0
 
 
-class LeaseLost(AssayError):
+class LeaseLost(Exception):
     """Somebody else runs the source now."""
 
-    code = "lease_lost"
 
-
-class _Ended(AssayError):
+class _Ended(Exception):
     """The run is over for a reason that is no failure."""
 
     def __init__(self, outcome: RunOutcome, message: str = "", again_seconds: float | None = None) -> None:
         super().__init__(message)
+        self.message = message
         self.outcome = outcome
         self.again_seconds = again_seconds
 
@@ -139,7 +138,7 @@ class Crawler:
         except TimeoutError:
             outcome = RunOutcome.TIMEOUT
         except BudgetSpent as spent:
-            outcome, problem = RunOutcome.SPENT, spent.message
+            outcome, problem = RunOutcome.SPENT, str(spent)
         except RateLimited as limit:
             outcome, problem = RunOutcome.RATE_LIMITED, limit.message
         tally.new = min(len(new), asked.max_results)
@@ -174,11 +173,11 @@ class _Run:
             except TimeoutError:
                 outcome, problem = RunOutcome.TIMEOUT, "It took longer than it may."
             except BudgetSpent as spent:
-                outcome, problem = RunOutcome.SPENT, spent.message
+                outcome, problem = RunOutcome.SPENT, str(spent)
             except _Ended as end:
                 outcome, problem, again = end.outcome, end.message or None, end.again_seconds
             except LeaseLost as lost:
-                outcome, problem = RunOutcome.LOST, lost.message
+                outcome, problem = RunOutcome.LOST, str(lost)
             except AssayError as failure:
                 if failure.code == AWAY:
                     raise
@@ -275,7 +274,7 @@ class _Run:
         try:
             sees = await self.source.probe(self.meter)
         except (Unavailable, BudgetSpent) as problem:
-            log.info("A source could not be tried", source=self.source.name, problem=problem.message)
+            log.info("A source could not be tried", source=self.source.name, problem=str(problem))
             return
         if sees is not None:
             async with self.crawler.store.begin() as db:

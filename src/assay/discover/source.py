@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from assay.model.discovery import Candidate
-from assay.model.errors import AssayError
 from assay.store.discovery_sources import Rhythm
 
 Checkpoint = Mapping[str, Any]
@@ -13,10 +12,8 @@ HOUR = 3_600.0
 DAY = 24 * HOUR
 
 
-class BudgetSpent(AssayError):
+class BudgetSpent(Exception):
     """A run has made as many calls as it may."""
-
-    code = "budget_spent"
 
 
 @dataclass
@@ -87,4 +84,5 @@ class Source(Protocol):
 
 def rhythm_of(source: Source) -> Rhythm:
     """What the database needs to know of it."""
-    return Rhythm(source.name, source.cadence.every_seconds, source.cadence.floor_seconds)
+    cadence = source.cadence
+    return Rhythm(source.name, cadence.every_seconds, cadence.floor_seconds, cadence.shows_all)

@@ -16,6 +16,7 @@ from assay.serve.drain import DECIDED, HOUR, SIX_HOURS, Drain
 from assay.store.backlog import Standing, find_due_since, find_oldest, find_oldest_waiting, was_paused
 from assay.store.chores import ChoreRecord, list_chores
 from assay.store.counts import count_arrivals, count_by_state
+from assay.store.discovery_sources import DiscoveryFacts, read_discovery
 from assay.store.held_jobs import list_unreadable_jobs
 from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
@@ -85,6 +86,7 @@ class QueueFacts:
     chores: Sequence[ChoreRecord]
     sources: Freshness
     search: ProbeRecord = field(default_factory=ProbeRecord)
+    discovery: DiscoveryFacts = field(default_factory=DiscoveryFacts)
 
     @property
     def waiting(self) -> int:
@@ -120,6 +122,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         chores=await list_chores(db),
         sources=await read_freshness(db),
         search=await read_probes(db, at_most=COUNTED + 1),
+        discovery=await read_discovery(db),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.discovery import Candidate, RecordState
@@ -98,6 +98,15 @@ class TakenRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordFacts:
+    """Where a repository stands that was found, and how many skills it has."""
+
+    state: RecordState
+    skills: int
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sight:
     """What a look has shown: the paths of all skills, and how many were submitted."""
 
@@ -168,6 +177,19 @@ async def postpone(
     await db.execute(
         update(discovery_record).where(row).values(**values, attempts=discovery_record.c.attempts + int(tried))
     )
+
+
+async def read_records(db: AsyncConnection, names: Sequence[RepositoryName]) -> dict[str, RecordFacts]:
+    """What stands of these repositories, by `owner/name` in lower case."""
+    keys = [each.key for each in names]
+    statement = select(
+        discovery_record.c.owner + "/" + discovery_record.c.name,
+        discovery_record.c.state,
+        discovery_record.c.skills,
+        discovery_record.c.problem,
+    ).where(tuple_(discovery_record.c.host, discovery_record.c.owner, discovery_record.c.name).in_(keys))
+    rows = await db.execute(statement)
+    return {name: RecordFacts(RecordState(state), skills, problem) for name, state, skills, problem in rows}
 
 
 async def count_records(db: AsyncConnection) -> dict[RecordState, int]:

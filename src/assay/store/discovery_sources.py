@@ -1,7 +1,7 @@
 """Where each source of discovery stands: its lease, its checkpoint, when it runs again. The clock is the database's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -72,7 +72,8 @@ SOURCES = text(
     SELECT source.name, source.every_seconds, source.floor_seconds, source.is_scheduled, source.known_since,
         source.completed_at, source.lease_until, source.next_run_at, source.started_at, source.finished_at,
         source.runs, source.flat_runs, source.failures, source.problem, source.found, source.found_at, source.new_at,
-        source.sees, source.probed_at,
+        source.sees, source.probed_at, source.shows_all,
+        coalesce(source.completed_at >= source.cycle_started_at, false) AS is_through,
         count(sighting.source) AS known_ever,
         count(sighting.source) FILTER (WHERE sighting.seen_at >= source.cycle_started_at) AS known_now
     FROM discovery_source AS source
@@ -99,11 +100,12 @@ COVERED_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often a source runs, and within what time it should find something new."""
+    """How often a source runs, within what time it should find something new, and whether a cycle shows everything."""
 
     name: str
     every_seconds: float
     floor_seconds: float
+    shows_all: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,9 @@ class SourceRecord:
     new_at: datetime | None
     sees: bool | None
     probed_at: datetime | None
+    shows_all: bool
+    # Whether the cycle that was begun last has come to its end.
+    is_through: bool
     known_ever: int
     known_now: int
 
@@ -149,6 +154,19 @@ class Coverage:
     covered: int = 0
     missing: tuple[str, ...] = ()
 
+    @property
+    def share(self) -> float:
+        """Of one; all if there is nothing to be found."""
+        return self.covered / self.known if self.known else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryFacts:
+    """Discovery at one moment."""
+
+    sources: tuple[SourceRecord, ...] = ()
+    coverage: Coverage = Coverage()
+
 
 async def register_sources(db: AsyncConnection, rhythms: Sequence[Rhythm], *, is_scheduled: bool) -> None:
     """Make sources known; those that are scheduled are missed when they do not run, all others are not."""
@@ -157,12 +175,11 @@ async def register_sources(db: AsyncConnection, rhythms: Sequence[Rhythm], *, is
         await db.execute(others.values(is_scheduled=False))
     if not rhythms:
         return
-    rows = [
-        {"name": each.name, "every_seconds": each.every_seconds, "floor_seconds": each.floor_seconds}
-        for each in rhythms
-    ]
-    fresh = insert(discovery_source).values([row | {"is_scheduled": is_scheduled} for row in rows])
-    kept: dict[str, Any] = {column: fresh.excluded[column] for column in ("every_seconds", "floor_seconds")}
+    rows = [asdict(each) | {"is_scheduled": is_scheduled} for each in rhythms]
+    fresh = insert(discovery_source).values(rows)
+    kept: dict[str, Any] = {
+        column: fresh.excluded[column] for column in ("every_seconds", "floor_seconds", "shows_all")
+    }
     if is_scheduled:
         # A source that comes back is not late for the time in which nobody wanted it.
         since = case((discovery_source.c.is_scheduled, discovery_source.c.known_since), else_=func.now())
@@ -264,6 +281,11 @@ async def seconds_until_run(db: AsyncConnection, name: str) -> float:
 async def list_sources(db: AsyncConnection) -> list[SourceRecord]:
     """All sources, by name."""
     return [SourceRecord(*row) for row in await db.execute(SOURCES)]
+
+
+async def read_discovery(db: AsyncConnection) -> DiscoveryFacts:
+    """Two statements, whatever was found: there are few sources, and few known answers."""
+    return DiscoveryFacts(tuple(await list_sources(db)), await read_coverage(db))
 
 
 async def read_coverage(db: AsyncConnection) -> Coverage:

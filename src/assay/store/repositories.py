@@ -129,7 +129,7 @@ async def record_resolution(
         row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
         if row is not None:
             return repository_of(row)
-    canonical = await _by_host_id(db, name.host, host_id) or known
+    canonical = await find_by_host_id(db, name.host, host_id) or known
     if canonical.id != known.id:
         merged = update(repository).where(repository.c.id == known.id).values(merged_into_id=canonical.id)
         await db.execute(merged)
@@ -147,7 +147,8 @@ async def record_resolution(
     return repository_of((await db.execute(statement)).one())
 
 
-async def _by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:
+async def find_by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:
+    """The repository to which its host has given this number, whatever it is called."""
     statement = select(*COLUMNS).where(repository.c.host == host.value, repository.c.host_id == host_id)
     row = (await db.execute(statement)).one_or_none()
     return repository_of(row) if row else None

@@ -27,6 +27,8 @@ discovery_source = Table(
     Column("name", Text, primary_key=True),
     Column("every_seconds", Float, nullable=False),
     Column("floor_seconds", Float, nullable=False),
+    # Whether a whole cycle shows everything there is, so that a known answer must be in it.
+    Column("shows_all", Boolean, nullable=False, server_default=text("false")),
     Column("is_scheduled", Boolean, nullable=False, server_default=text("false")),
     now("known_since"),
     # Where the source goes on; written in the transaction that keeps what was found before it.

@@ -6,6 +6,7 @@ CREATE TABLE discovery_source (
     name TEXT NOT NULL,
     every_seconds FLOAT NOT NULL,
     floor_seconds FLOAT NOT NULL,
+    shows_all BOOLEAN DEFAULT false NOT NULL,
     is_scheduled BOOLEAN DEFAULT false NOT NULL,
     known_since TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     checkpoint JSONB,
