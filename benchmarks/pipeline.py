@@ -141,14 +141,9 @@ async def through_the_queue(app: App, shape: Shape) -> float:
 @contextmanager
 def a_worker(settings: Settings) -> Iterator[None]:
     """`assay worker` with these settings."""
-    given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
-    shown = {
-        variable(name): value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        for name, value in given.items()
-    }
     with subprocess.Popen(
         [sys.executable, "-m", "assay", "worker"],
-        env={**os.environ, **shown},
+        env=environment(settings),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
@@ -156,6 +151,20 @@ def a_worker(settings: Settings) -> Iterator[None]:
             yield
         finally:
             process.terminate()
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process the same settings."""
+    given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
+    shown = {
+        variable(name): ",".join(map(_written, value)) if isinstance(value, tuple) else _written(value)
+        for name, value in given.items()
+    }
+    return {**os.environ, **shown}
+
+
+def _written(value: object) -> str:
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
 
 
 async def _decided(app: App) -> int:

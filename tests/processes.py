@@ -23,9 +23,12 @@ def environment(settings: Settings) -> dict[str, str]:
     for name, value in settings.model_dump().items():
         if value is None or value == ():
             continue
-        shown = value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-        given[variable(name)] = shown
+        given[variable(name)] = ",".join(map(_written, value)) if isinstance(value, tuple) else _written(value)
     return {**os.environ, **given}
+
+
+def _written(value: object) -> str:
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
 
 
 def a_worker(settings: Settings, log: Path) -> AbstractContextManager[subprocess.Popen[bytes]]:

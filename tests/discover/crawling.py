@@ -58,6 +58,18 @@ class Scripted:
         return self.sees
 
 
+class Always(Scripted):
+    """A source that fails, whatever is asked."""
+
+    def __init__(self, problem: AssayError) -> None:
+        super().__init__([[]])
+        self.problem = problem
+
+    async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
+        raise self.problem
+        yield
+
+
 @asynccontextmanager
 async def a_crawler(registry: Registry) -> AsyncIterator[Crawler]:
     async with open_crawler(registry.app) as crawler:

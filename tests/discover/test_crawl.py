@@ -11,7 +11,7 @@ from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome
 from assay.model.errors import RateLimited, Unavailable
 from assay.settings import Settings
 from tests.conftest import Registry
-from tests.discover.crawling import Scripted, a_crawler, count, crawl, expected, many, records, submitted
+from tests.discover.crawling import Always, Scripted, a_crawler, count, crawl, expected, many, records, submitted
 
 
 async def test_everything_found_is_submitted_once_with_its_counters(registry: Registry) -> None:
@@ -162,18 +162,6 @@ async def test_a_source_that_fails_waits_longer_each_time(registry: Registry) ->
             seconds, failures = row.one()
         pauses.append((round(float(seconds)), failures))
     assert [(60, 1), (120, 2), (240, 3)] == pauses
-
-
-class Always(Scripted):
-    """Fails whatever is asked."""
-
-    def __init__(self, problem: Unavailable) -> None:
-        super().__init__([[]])
-        self.problem = problem
-
-    async def pages(self, checkpoint, meter):
-        raise self.problem
-        yield
 
 
 async def test_a_run_makes_no_more_calls_than_its_share(registry: Registry) -> None:

@@ -22,7 +22,7 @@ def settings(settings: Settings) -> Settings:
 
 
 async def tell(
-    registry: Registry, event: str, message: Any, *, delivery: str = "one", secret: str = HOOK_SECRET, **headers: str
+    registry: Registry, event: str, message: Any, *, delivery: str = "one", secret: str = HOOK_SECRET, **headers: Any
 ) -> httpx.Response:
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
     signature = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -109,8 +109,7 @@ async def test_only_what_is_signed_is_read(registry: Registry) -> None:
     wrong = await tell(registry, "ping", {}, secret="another-secret-that-is-long-enough-too")
     assert (403, "bad_signature") == (wrong.status_code, wrong.json()["code"])
     for given in ("", "sha256=", "sha1=abc", "é"):
-        headers = {"X-Hub-Signature-256": given.encode("utf-8").decode("latin-1")}
-        assert 403 == (await tell(registry, "ping", {}, **headers)).status_code
+        assert 403 == (await tell(registry, "ping", {}, **{"X-Hub-Signature-256": given.encode()})).status_code
     bare = await registry.client.post(
         "/api/v1/webhooks/github", content=b"{}", headers={"X-GitHub-Event": "ping", "X-GitHub-Delivery": "1"}
     )

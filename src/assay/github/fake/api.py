@@ -42,6 +42,7 @@ def answer_api(world: FakeGitHub, request: Request) -> Handled:
     if not known:
         return _handled(route, BAD_CREDENTIALS, bucket, charged=bucket.remaining > 0)
     if bucket.remaining == 0:
+        world.calls.refused[bucket.resource] += 1
         return _handled(route, _limit_exceeded(world, request, allowance), bucket, charged=False)
     answer = world.faults.through(route, lambda: respond(world, request, route))
     if answer.plain_etag:

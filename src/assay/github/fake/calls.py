@@ -58,6 +58,8 @@ class CallLog(Sequence[Call]):
         self.by_route: Counter[str] = Counter()
         self.charged = 0
         self.by_token: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        """Calls that came although the limit of their resource was used up."""
 
     @overload
     def __getitem__(self, index: int) -> Call: ...

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from assay.github.fake import faults
 from assay.github.fake.answer import Answer
@@ -14,6 +15,8 @@ from assay.github.fake.limits import Limits
 from assay.github.fake.oauth import OAuth, OAuthApp, Person
 from assay.github.fake.repository import FakeRepository
 from assay.github.fake.request import Request
+
+Hit = TypeVar("Hit")
 
 
 class FakeGitHub:
@@ -48,6 +51,7 @@ class FakeGitHub:
         self.events: list[dict[str, object]] = []
         """What happened, the oldest first; entered by `happen`."""
         self._searches: dict[object, Answer] = {}
+        self._hits: dict[object, list[Any]] = {}
 
     def add_repository(
         self,
@@ -145,6 +149,11 @@ class FakeGitHub:
         content = body.encode() if isinstance(body, str) else body
         self._add_fault(route, faults.failure(route, status, times, retry_after, content))
 
+    def fail_every(self, number: int) -> None:
+        """Each so-many-th answer of the API is a server error, until `heal`."""
+        with self.lock:
+            self.faults.every = number
+
     def secondary_limit(self, route: str, retry_after: int | None = 2, times: int | None = 1) -> None:
         """Refuse a route as GitHub refuses clients that are too quick."""
         self._add_fault(route, faults.secondary_limit(times, retry_after))
@@ -197,9 +206,17 @@ class FakeGitHub:
             answer = self._searches[key] = make()
         return answer
 
+    def remembered_hits(self, key: object, make: Callable[[], list[Hit]]) -> list[Hit]:
+        """What a question finds, looked for once for all of its pages."""
+        hits: list[Hit] | None = self._hits.get(key)
+        if hits is None:
+            hits = self._hits[key] = make()
+        return hits
+
     def forget_searches(self) -> None:
         """Search anew."""
         self._searches.clear()
+        self._hits.clear()
 
     def _add_fault(self, route: str, fault: faults.Fault) -> None:
         with self.lock:
