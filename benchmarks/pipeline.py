@@ -22,8 +22,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from assay.app import App, open_app, open_tools
 from assay.model.ids import new_id
 from assay.model.repository import Host, Repository, RepositoryName
@@ -140,14 +138,6 @@ async def through_the_queue(app: App, shape: Shape) -> float:
     return (len(shape.requests) - before) / seconds
 
 
-def _all(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _shown(value: object) -> str:
-    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
-
-
 def a_worker(settings: Settings) -> AbstractContextManager[None]:
     """`assay worker` with these settings."""
     return a_command("worker", settings)
@@ -156,11 +146,9 @@ def a_worker(settings: Settings) -> AbstractContextManager[None]:
 @contextmanager
 def a_command(command: str, settings: Settings) -> Iterator[None]:
     """A command of Assay with these settings, for as long as the block lasts."""
-    given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
-    shown = {variable(name): ",".join(map(_shown, _all(value))) for name, value in given.items()}
     with subprocess.Popen(
         [sys.executable, "-m", "assay", command],
-        env={**os.environ, **shown},
+        env=environment(settings),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
@@ -168,6 +156,20 @@ def a_command(command: str, settings: Settings) -> Iterator[None]:
             yield
         finally:
             process.terminate()
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process the same settings."""
+    given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
+    shown = {
+        variable(name): ",".join(map(_written, value)) if isinstance(value, tuple) else _written(value)
+        for name, value in given.items()
+    }
+    return {**os.environ, **shown}
+
+
+def _written(value: object) -> str:
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
 
 
 async def _decided(app: App) -> int:

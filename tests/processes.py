@@ -29,6 +29,10 @@ def environment(settings: Settings) -> dict[str, str]:
     return {**os.environ, **given}
 
 
+def _written(value: object) -> str:
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+
+
 def a_worker(settings: Settings, log: Path) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """`assay worker`, ended at the latest when the block ends."""
     return a_process("worker", settings, log)

@@ -42,6 +42,30 @@ CONTRACT = {
     "ASSAY_STUCK_RECEIVED_SECONDS": None,
     "ASSAY_OLDEST_WAITING_SECONDS": 3600,
     "ASSAY_WATCH_SECONDS": 21_600,
+    "ASSAY_GITHUB_WEBHOOK_SECRET": None,
+    "ASSAY_DISCOVERY": False,
+    "ASSAY_DISCOVERY_SOURCES": (
+        "code-search",
+        "topics",
+        "organisations",
+        "events",
+        "npm",
+        "marketplaces",
+        "registries",
+        "list",
+    ),
+    "ASSAY_DISCOVERY_TOPICS": ("agent-skills", "agent-skill", "claude-skills", "claude-code-skills", "skill-md"),
+    "ASSAY_DISCOVERY_ORGANISATIONS": (),
+    "ASSAY_DISCOVERY_NPM_URL": "https://registry.npmjs.org",
+    "ASSAY_DISCOVERY_NPM_KEYWORDS": ("agent-skills", "agent-skill", "claude-skill"),
+    "ASSAY_DISCOVERY_REGISTRIES": (),
+    "ASSAY_DISCOVERY_LIST": None,
+    "ASSAY_DISCOVERY_KNOWN": (),
+    "ASSAY_DISCOVERY_MAX_RESULTS": 5_000,
+    "ASSAY_DISCOVERY_CALLS": 1_000,
+    "ASSAY_DISCOVERY_EVERY_SECONDS": 21_600,
+    "ASSAY_DISCOVERY_FLOOR_SECONDS": 172_800,
+    "ASSAY_DISCOVERY_PRIVATE_ADDRESSES": False,
     "ASSAY_BLOBS_URL": None,
     "ASSAY_EDGE_URL": SecretStr("lmdb:"),
     "ASSAY_LEASE_SECONDS": 30,
@@ -61,6 +85,25 @@ def test_names_and_defaults_are_the_contract() -> None:
 @pytest.mark.parametrize(("name", "value"), [("worker_batch", "101"), ("worker_concurrency", "1"), ("port", "70000")])
 def test_caps_are_checked_at_the_start(name: str, value: str) -> None:
     """R36: what would not work is refused before anything runs, by the variable's name."""
+    with pytest.raises(Invalid, match=variable(name)):
+        Settings.from_mapping({variable(name): value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("discovery_sources", "code-search,everything"),
+        ("discovery_topics", "agent-skills stars:>1"),
+        ("discovery_organisations", "../users"),
+        ("discovery_registries", "https://skills.example.com"),
+        ("discovery_registries", "well-known+https://user@skills.example.com"),
+        ("discovery_known", "owner"),
+        ("discovery_max_results", "5001"),
+        ("github_webhook_secret", "too-short"),
+    ],
+)
+def test_what_discovery_is_told_is_checked_at_the_start(name: str, value: str) -> None:
+    """I61, R118: a source that is misspelt, a word that would change a question, a cap beyond five thousand."""
     with pytest.raises(Invalid, match=variable(name)):
         Settings.from_mapping({variable(name): value})
 

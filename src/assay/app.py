@@ -18,6 +18,11 @@ from obstore.store import LocalStore, from_url
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
+from assay.discover.all_sources import SourceOptions, all_sources
+from assay.discover.crawl import Asked, Crawler
+from assay.discover.look import Looker
+from assay.discover.sources.registries import Registry
+from assay.discover.web import open_web
 from assay.edge.kv import Edge
 from assay.edge.places import open_edge
 from assay.fetch.archive_cache import ArchiveCache
@@ -34,8 +39,10 @@ from assay.github.oauth import GitHubSignIn
 from assay.github.session import open_session
 from assay.judge.policy import Policy
 from assay.model.clock import Clock
+from assay.model.discovery import MOST_RESULTS, RegistryKind
 from assay.model.errors import Unavailable
 from assay.model.files import write_once
+from assay.model.repository import Host, RepositoryName
 from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
@@ -48,6 +55,7 @@ from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
 from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
+from assay.serve.starter import starter_skills
 from assay.settings import Settings
 from assay.store.allowances import AllowanceBook
 from assay.store.database import Database, PoolOptions, open_database
@@ -198,6 +206,30 @@ def open_watch(app: App) -> Watch:
     return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds), git=app.git)
 
 
+@asynccontextmanager
+async def open_crawler(app: App) -> AsyncIterator[Crawler]:
+    """What looks for skills, with all sources that are set up."""
+    settings = app.settings
+    async with open_web(anywhere=settings.discovery_private_addresses) as web:
+        sources = all_sources(_source_options(settings), app.github, web, app.clock)
+        looker = Looker(app.store, app.finder, app.clock)
+        yield Crawler(app.store, looker, settings.lease_seconds, sources)
+
+
+def discovery_asked(
+    settings: Settings, by: str, *, max_results: int | None = None, is_asked_for: bool = False
+) -> Asked:
+    """A run within the limits that are set."""
+    most = min(max_results or settings.discovery_max_results, MOST_RESULTS)
+    return Asked(by, most, settings.discovery_calls, is_asked_for=is_asked_for)
+
+
+def known_repositories(settings: Settings) -> list[RepositoryName]:
+    """What discovery must be able to find."""
+    names = settings.discovery_known or dict.fromkeys(each.repository for each in starter_skills())
+    return [RepositoryName(Host.GITHUB, *name.split("/", 1)) for name in names]
+
+
 def watch_limits(settings: Settings) -> WatchLimits:
     """From when on something is wrong with the queue."""
     working = timedelta(seconds=settings.stuck_seconds)
@@ -277,6 +309,24 @@ def open_signing_key(file: Path) -> SigningKey:
     private = serialization.load_pem_private_key(file.read_bytes(), password=None)
     assert isinstance(private, Ed25519PrivateKey)
     return SigningKey(private)
+
+
+def _source_options(settings: Settings) -> SourceOptions:
+    registries = [each.split("+", 1) for each in settings.discovery_registries]
+    return SourceOptions(
+        enabled=settings.discovery_sources,
+        topics=settings.discovery_topics,
+        organisations=settings.discovery_organisations,
+        npm_url=settings.discovery_npm_url,
+        npm_keywords=settings.discovery_npm_keywords,
+        registries=[Registry(RegistryKind(kind), url) for kind, url in registries],
+        list_place=settings.discovery_list,
+        known=known_repositories(settings),
+        every_seconds=settings.discovery_every_seconds,
+        floor_seconds=settings.discovery_floor_seconds,
+        has_token=bool(settings.github_tokens),
+        web_url=settings.github_web_url,
+    )
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from assay.github.auth import AppOptions
+from assay.model.discovery import MOST_RESULTS, SOURCE_NAMES, RegistryKind
 from assay.model.errors import Invalid
 from assay.model.files import write_once
 
@@ -110,7 +111,60 @@ class Settings(BaseModel):
         21_600, ge=0, le=2_592_000, description="Every listing is compared with its source so often. 0: never."
     )
 
-    @field_validator("github_tokens", "github_app_installations", "git_hosts", "admin_logins", mode="before")
+    github_webhook_secret: SecretStr | None = Field(
+        None, description="Signs what GitHub tells of repositories. None: webhooks of GitHub are not taken."
+    )
+    discovery: bool = Field(False, description="Whether `assay up` looks for skills, too.")
+    discovery_sources: tuple[str, ...] = Field(
+        SOURCE_NAMES, description="Where skills are looked for, separated by commas."
+    )
+    discovery_topics: tuple[str, ...] = Field(
+        ("agent-skills", "agent-skill", "claude-skills", "claude-code-skills", "skill-md"),
+        description="Topics of repositories that may hold skills.",
+    )
+    discovery_organisations: tuple[str, ...] = Field(
+        (), description="Organisations and people all of whose repositories are looked into."
+    )
+    discovery_npm_url: HttpUrl = Field("https://registry.npmjs.org", description="The registry of npm.")
+    discovery_npm_keywords: tuple[str, ...] = Field(
+        ("agent-skills", "agent-skill", "claude-skill"), description="Keywords of packages that may hold skills."
+    )
+    discovery_registries: tuple[str, ...] = Field(
+        (), description="Other registries, as `well-known+https://…`, `skills-sh+https://…` or `assay+https://…`."
+    )
+    discovery_list: str | None = Field(
+        None, description="A list of repositories, one a line: a file, or an https address."
+    )
+    discovery_known: tuple[str, ...] = Field(
+        (), description="Repositories (`owner/name`) that discovery must find. None: those of the starter catalogue."
+    )
+    discovery_max_results: int = Field(
+        MOST_RESULTS, ge=1, le=MOST_RESULTS, description="New repositories that a run takes at the most."
+    )
+    discovery_calls: int = Field(
+        1_000, ge=10, le=100_000, description="Calls that a source may make in a run, and so in an hour."
+    )
+    discovery_every_seconds: int = Field(21_600, ge=60, le=2_592_000, description="How often a source is read.")
+    discovery_floor_seconds: int = Field(
+        172_800, ge=60, le=7_776_000, description="An alarm is raised when a source has found nothing new for so long."
+    )
+    discovery_private_addresses: bool = Field(
+        False, description="Whether lists and registries may be on private addresses, and without https."
+    )
+
+    @field_validator(
+        "github_tokens",
+        "github_app_installations",
+        "git_hosts",
+        "admin_logins",
+        "discovery_sources",
+        "discovery_topics",
+        "discovery_organisations",
+        "discovery_npm_keywords",
+        "discovery_registries",
+        "discovery_known",
+        mode="before",
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -134,6 +188,36 @@ class Settings(BaseModel):
             raise ValueError(f"{wrong[0]!r} is not the name of a host, such as gitlab.com")
         return tuple(dict.fromkeys(host.lower() for host in value))
 
+    @field_validator("discovery_sources")
+    @classmethod
+    def _are_sources(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := sorted(set(value) - set(SOURCE_NAMES)):
+            raise ValueError(f"{wrong[0]!r} is no source; there are {', '.join(SOURCE_NAMES)}")
+        return value
+
+    @field_validator("discovery_topics", "discovery_npm_keywords", "discovery_organisations")
+    @classmethod
+    def _are_words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """They become part of a question, so they must not be able to change it."""
+        if wrong := [word for word in value if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", word)]:
+            raise ValueError(f"{wrong[0]!r} is no topic, keyword or login")
+        return value
+
+    @field_validator("discovery_registries")
+    @classmethod
+    def _are_registries(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        kinds = "|".join(RegistryKind)
+        if wrong := [each for each in value if not re.fullmatch(rf"({kinds})\+https?://[^\s/?#@]+(/[^\s?#]*)?", each)]:
+            raise ValueError(f"{wrong[0]!r} must look like well-known+https://skills.example.com")
+        return tuple(each.rstrip("/") for each in value)
+
+    @field_validator("discovery_known")
+    @classmethod
+    def _are_repositories(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [each for each in value if not re.fullmatch(r"[\w.-]{1,100}/[\w.-]{1,100}", each, re.ASCII)]:
+            raise ValueError(f"{wrong[0]!r} must look like owner/name")
+        return value
+
     @field_validator("database_url")
     @classmethod
     def _is_postgresql(cls, value: SecretStr | None) -> SecretStr | None:
@@ -153,7 +237,7 @@ class Settings(BaseModel):
             raise ValueError("must be lmdb:, lmdb:/folder or redis://user:password@host:6379/0")
         return value
 
-    @field_validator(*SECRET_FIELDS, "internal_key_previous")
+    @field_validator(*SECRET_FIELDS, "internal_key_previous", "github_webhook_secret")
     @classmethod
     def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and len(value.get_secret_value()) < SHORTEST_SECRET:

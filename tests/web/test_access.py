@@ -54,6 +54,7 @@ OPEN_TO_WRITE = {
     ("POST", "/api/v1/submissions/bulk"),
     ("POST", "/api/v1/submissions/discover"),
     ("POST", "/api/v1/submissions/upload"),
+    ("POST", "/api/v1/webhooks/github"),
     ("POST", "/auth/refresh"),
     ("POST", "/auth/sign-in"),
     ("POST", "/auth/sign-out"),

@@ -16,7 +16,11 @@ OPERATIONS = [
     (method, path, operation) for path, item in DOCUMENT["paths"].items() for method, operation in item.items()
 ]
 # These ask the host of a repository, which may not have it.
-LOOKS_OUTSIDE = {("post", "/api/v1/submissions"), ("post", "/api/v1/submissions/discover")}
+LOOKS_OUTSIDE = {
+    ("post", "/api/v1/admin/discovery"),
+    ("post", "/api/v1/submissions"),
+    ("post", "/api/v1/submissions/discover"),
+}
 PROBLEM = ("application/problem+json", "ProblemView")
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -39,7 +39,8 @@ async def _up(chosen: Settings) -> None:
         listener.set_inheritable(True)
         web = Child("web", ("web", "--supervised", "--fd", str(listener.fileno())), (listener.fileno(),))
         async with asyncio.TaskGroup() as group:
-            for child in (web, Child("worker", ("worker", "--supervised"))):
+            crawler = (Child("crawler", ("crawl", "--supervised")),) if chosen.discovery else ()
+            for child in (web, Child("worker", ("worker", "--supervised")), *crawler):
                 group.create_task(keep_alive(child, stopping, _report))
             if server is not None:
                 group.create_task(keep_server_alive(server, stopping, _report))

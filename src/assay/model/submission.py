@@ -141,6 +141,7 @@ class Origin(StrEnum):
     UPLOAD = "upload"
     CLI = "cli"
     BULK = "bulk"
+    DISCOVERY = "discovery"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,12 @@ class Code(StrEnum):
     SOURCES_FORGOTTEN = "sources_forgotten"
     SEARCH_MISSES = "search_misses"
     TOKENS_REFUSED = "tokens_refused"
+    DISCOVERY_OVERDUE = "discovery_overdue"
+    DISCOVERY_FAILING = "discovery_failing"
+    DISCOVERY_FLOOR = "discovery_floor"
+    SOURCE_DARK = "source_dark"
+    DISCOVERY_BLIND = "discovery_blind"
+    DISCOVERY_COVERAGE = "discovery_coverage"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -42,6 +48,12 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
         Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
         Code.TOKENS_REFUSED: "GitHub has refused a token in the last ten minutes",
+        Code.DISCOVERY_OVERDUE: "a source of discovery is due and nobody runs it",
+        Code.DISCOVERY_FAILING: "a source of discovery has failed three times in a row",
+        Code.DISCOVERY_FLOOR: "a source has found nothing new for longer than `ASSAY_DISCOVERY_FLOOR_SECONDS`",
+        Code.SOURCE_DARK: "three runs in a row of a source have found nothing at all, new or known",
+        Code.DISCOVERY_BLIND: "a question whose answer is known did not find it",
+        Code.DISCOVERY_COVERAGE: "fewer than 80 % of the known repositories were found in the last week",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -61,6 +73,12 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
         Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
         Code.TOKENS_REFUSED: "Renew it in `ASSAY_GITHUB_TOKENS`; the log of the workers says which one it is.",
+        Code.DISCOVERY_OVERDUE: "Start `assay crawl`, or set `ASSAY_DISCOVERY` for `assay up`.",
+        Code.DISCOVERY_FAILING: "Look at its problem in `GET /api/v1/admin/discovery/stats`, and in the crawler's log.",
+        Code.DISCOVERY_FLOOR: "Try `assay crawl SOURCE --dry-run`; if it finds all there is, raise the floor.",
+        Code.SOURCE_DARK: "Its service has changed or refuses us: try `assay crawl SOURCE --dry-run`.",
+        Code.DISCOVERY_BLIND: "Compare what the service answers with what the source expects; the docs say how.",
+        Code.DISCOVERY_COVERAGE: "Enable more sources, or look why those that run do not find what is missing.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from assay.model.submission import State
 from assay.queue.rescue import RESCUE_ORPHANS
 from assay.serve.alarm import Alarm, Code
+from assay.serve.discovery_alarms import discovery_alarms
 from assay.serve.facts import COUNTED, QueueFacts, WatchLimits
 from assay.serve.stages import FAILED, FETCHED, JUDGED, REFUSED, Stage
 from assay.store.chores import ChoreRecord, Rhythm
@@ -160,6 +161,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _sources_forgotten,
     _search_misses,
     _tokens_refused,
+    lambda facts, _: discovery_alarms(facts.discovery, facts.now),
     _detector_blind,
     _paused,
 )

@@ -17,6 +17,7 @@ from assay.store.allowances import count_refused
 from assay.store.backlog import Standing, find_due_since, find_oldest, find_oldest_waiting, was_paused
 from assay.store.chores import ChoreRecord, list_chores
 from assay.store.counts import count_arrivals, count_by_state
+from assay.store.discovery_sources import DiscoveryFacts, read_discovery
 from assay.store.held_jobs import list_unreadable_jobs
 from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
@@ -87,6 +88,7 @@ class QueueFacts:
     sources: Freshness
     search: ProbeRecord = field(default_factory=ProbeRecord)
     refused_tokens: int = 0
+    discovery: DiscoveryFacts = field(default_factory=DiscoveryFacts)
 
     @property
     def waiting(self) -> int:
@@ -123,6 +125,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         sources=await read_freshness(db),
         search=await read_probes(db, at_most=COUNTED + 1),
         refused_tokens=await count_refused(db),
+        discovery=await read_discovery(db),
     )
 
 

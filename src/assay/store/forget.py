@@ -21,6 +21,12 @@ FORGOTTEN = tuple(
         )
         """,
         """
+        DELETE FROM discovery_run WHERE id IN (
+            SELECT id FROM discovery_run
+            WHERE started_at < now() - interval '30 days' ORDER BY started_at LIMIT :at_most
+        )
+        """,
+        """
         DELETE FROM process WHERE id IN (
             SELECT id FROM process WHERE seen_at < now() - interval '1 day' LIMIT :at_most
         )
@@ -47,6 +53,7 @@ FORGOTTEN = tuple(
 
 
 async def forget_old_records(db: AsyncConnection) -> int:
-    """The queue's log after a day, answers given after a week, processes not seen for a day, what GitHub said after
-    thirty; returns how many rows."""
+    """The queue's log and processes not seen after a day, answers after a week, runs of discovery and what GitHub said
+    after a month; returns how many rows.
+    """
     return sum([(await db.execute(statement, {"at_most": AT_MOST})).rowcount for statement in FORGOTTEN])

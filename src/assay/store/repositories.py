@@ -145,13 +145,13 @@ async def record_resolution(
     if host_id is None:
         canonical, formers = held, {held.name}
     elif held.host_id is None or held.host_id == host_id:
-        canonical = await _by_host_id(db, name.host, host_id) or held
+        canonical = await find_by_host_id(db, name.host, host_id) or held
         if canonical.id != held.id:
             merged = update(repository).where(repository.c.id == held.id).values(merged_into_id=canonical.id)
             await db.execute(merged)
         formers = {held.name, canonical.name}
     else:
-        canonical = await _by_host_id(db, name.host, host_id) or await _give_name(db, held, name)
+        canonical = await find_by_host_id(db, name.host, host_id) or await _give_name(db, held, name)
         formers = {canonical.name}
     for former in formers:
         if former.key != name.key:
@@ -201,7 +201,8 @@ def replaced(name: RepositoryName) -> NotFound:
     )
 
 
-async def _by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:
+async def find_by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:
+    """The repository to which its host has given this number, whatever it is called."""
     statement = select(*COLUMNS).where(repository.c.host == host.value, repository.c.host_id == host_id)
     row = (await db.execute(statement)).one_or_none()
     return repository_of(row) if row else None

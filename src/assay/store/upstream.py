@@ -95,10 +95,10 @@ async def read_freshness(db: AsyncConnection) -> Freshness:
     return Freshness(*(await db.execute(FRESHNESS)).one())
 
 
-async def make_due(db: AsyncConnection, repository_id: int) -> None:
-    """Look at it as soon as possible."""
+async def make_due(db: AsyncConnection, repository_id: int, *, anew: bool = False) -> None:
+    """Look at it as soon as possible; `anew`: ask also what it is called and whether it is there."""
     statement = update(upstream_check).where(upstream_check.c.repository_id == repository_id)
-    await db.execute(statement.values(due_at=func.now()))
+    await db.execute(statement.values(due_at=func.now(), **({"described_at": None} if anew else {})))
 
 
 async def list_outdated(db: AsyncConnection, repository_id: int, commit: str) -> list[UUID]:

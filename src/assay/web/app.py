@@ -24,6 +24,7 @@ from assay.model.errors import AssayError
 from assay.serve.live import Hub
 from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import blocklist as admin_blocklist
+from assay.web.admin import discovery as admin_discovery
 from assay.web.admin import edge_copy
 from assay.web.admin import queue as admin_queue
 from assay.web.admin import versions as admin_versions
@@ -37,6 +38,7 @@ from assay.web.auth import github, password, session
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
 from assay.web.flat_names import read_flat_names
+from assay.web.github_hook import github_hook
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
@@ -79,6 +81,8 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             admin_blocklist.router,
             admin_queue.router,
             admin_versions.router,
+            admin_discovery.router,
+            github_hook,
             edge_copy.router,
             audit.audit,
             session.me,

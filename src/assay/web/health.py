@@ -13,6 +13,7 @@ from assay.settings import SECRET_FIELDS
 from assay.web.access import PUBLIC
 from assay.web.api.problems import answer, problems
 from assay.web.api.views import CheckView, ReadinessView
+from assay.web.discovery_metrics import DiscoveryMetrics
 from assay.web.edge_metrics import EdgeMetrics, read_edge_metrics
 from assay.web.given import Assay, Counted
 from assay.web.queue_metrics import QueueMetrics
@@ -62,6 +63,7 @@ def _registry(stats: Stats, health: QueueHealth, edge: EdgeMetrics) -> Collector
     registry = CollectorRegistry()
     registry.register(QueueMetrics(health))
     registry.register(edge)
+    registry.register(DiscoveryMetrics(health.facts.discovery))
     submissions = Gauge("assay_submissions", "Submissions by state.", ["state"], registry=registry)
     for state, number in stats.by_state.items():
         submissions.labels(state.value).set(number)

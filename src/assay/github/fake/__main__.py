@@ -8,7 +8,7 @@ import stat
 import sys
 import threading
 
-from assay.github.fake.bench import bench_world
+from assay.github.fake.bench import UNLIMITED, BenchShape, Rates, bench_world
 from assay.github.fake.calls import ROUTES
 from assay.github.fake.downloads import remembered_archive
 from assay.github.fake.server import Listener
@@ -18,7 +18,13 @@ from assay.github.fake.world import FakeGitHub
 def main() -> None:
     """Build the world, say where it is on one line of JSON, serve until SIGTERM or the end of stdin."""
     options = _options()
-    world = bench_world(options.repositories, options.skills_per_repository, options.skill_bytes, options.token)
+    shape = BenchShape(
+        options.repositories, options.skills_per_repository, options.skill_bytes, options.renamed, options.spread
+    )
+    rates = Rates(options.limit, options.search_limit, options.code_search_limit, options.minute_seconds)
+    world = bench_world(shape, options.token, rates)
+    if options.fail_every:
+        world.fail_every(options.fail_every)
     if options.latency_ms:
         for route in ROUTES:
             world.latency(route, options.latency_ms / 1000)
@@ -41,6 +47,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--skills-per-repository", type=int, default=10)
     parser.add_argument("--skill-bytes", type=int, default=2000)
     parser.add_argument("--latency-ms", type=float, default=0)
+    parser.add_argument("--spread", type=int, default=0, help="some skills are so many bytes longer")
+    parser.add_argument("--renamed", type=int, default=0, help="so many repositories have another name now")
+    parser.add_argument("--fail-every", type=int, default=0, help="each so-many-th answer of the API is an error")
+    parser.add_argument("--limit", type=int, default=UNLIMITED, help="calls a token has in an hour")
+    parser.add_argument("--search-limit", type=int, default=UNLIMITED, help="searches a token has in a minute")
+    parser.add_argument("--code-search-limit", type=int, default=UNLIMITED)
+    parser.add_argument("--minute-seconds", type=int, default=60, help="how long a minute of the searches lasts")
     parser.add_argument("--token", action="append", default=[], help="a token to accept; may be repeated")
     return parser.parse_args()
 

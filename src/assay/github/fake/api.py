@@ -46,6 +46,7 @@ def answer_api(world: FakeGitHub, request: Request) -> Handled:
     if not known:
         return _handled(route, BAD_CREDENTIALS, bucket, charged=bucket.remaining > 0)
     if bucket.remaining == 0:
+        world.calls.refused[bucket.resource] += 1
         return _handled(route, _limit_exceeded(world, request, allowance), bucket, charged=False)
     answer = world.faults.through(route, lambda: respond(world, request, route))
     if answer.plain_etag:
@@ -87,6 +88,10 @@ def _route(parts: list[str]) -> str:
             return "search"
         case ["app", "installations", _, "access_tokens"]:
             return "installation"
+        case ["orgs" | "users", _, "repos"]:
+            return "owner"
+        case ["events"] | ["orgs", _, "events"]:
+            return "events"
         case ["rate_limit" | "user" as route]:
             return route
     return "unknown"

@@ -92,11 +92,14 @@ class FakeGitHubApp:
 
 
 def _control(world: FakeGitHub, request: Request) -> Handled:
-    """The fake's own two addresses, which are neither recorded nor GitHub's."""
+    """The fake's own addresses, which are neither recorded nor GitHub's."""
     match request.method, request.path:
         case "GET", "/_calls":
             counts = {**world.calls.by_route, "charged": world.calls.charged}
             return Handled("control", Answer(200, json.dumps(counts).encode(), (JSON_TYPE,)))
+        case "GET", "/_limits":
+            counted = {"tokens": world.calls.by_token, "refused": world.calls.refused}
+            return Handled("control", Answer(200, json.dumps(counted).encode(), (JSON_TYPE,)))
         case "POST", "/_reset":
             world.reset_calls()
             return Handled("control", Answer(200, b"{}", (JSON_TYPE,)))

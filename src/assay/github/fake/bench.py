@@ -1,9 +1,11 @@
 """A world for benchmarks: many repositories of plausible, harmless skills."""
 
+from dataclasses import dataclass
+
 from assay.github.fake.commit import Content
 from assay.github.fake.world import FakeGitHub
 
-_UNLIMITED = 1_000_000_000
+UNLIMITED = 1_000_000_000
 _SENTENCES = (
     "Read the request and say in one line what the result should be. ",
     "Collect the input files and list those that are missing. ",
@@ -16,22 +18,48 @@ _SENTENCES = (
 )
 
 
-def bench_world(repositories: int, skills_per_repository: int, skill_bytes: int, tokens: list[str]) -> FakeGitHub:
-    """Repositories `bench-{i}/skills` with skills at `skills/skill-{j}/`; nobody meets a rate limit."""
-    world = FakeGitHub(anonymous_limit=_UNLIMITED, anonymous_search_limit=_UNLIMITED, keep_calls=0)
+@dataclass(frozen=True)
+class BenchShape:
+    """How many repositories, how large, give or take `spread`; the first `renamed` were called `old-{i}/skills`."""
+
+    repositories: int
+    skills_per_repository: int
+    skill_bytes: int
+    renamed: int = 0
+    spread: int = 0
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What each token may do; nobody meets a limit unless one is given."""
+
+    limit: int = UNLIMITED
+    search_limit: int = UNLIMITED
+    code_search_limit: int = UNLIMITED
+    minute_seconds: int = 60
+
+
+def bench_world(shape: BenchShape, tokens: list[str], rates: Rates) -> FakeGitHub:
+    """Repositories `bench-{i}/skills` with skills at `skills/skill-{j}/`."""
+    world = FakeGitHub(anonymous_limit=UNLIMITED, anonymous_search_limit=UNLIMITED, keep_calls=0)
+    world.limits.minute_seconds = rates.minute_seconds
     for token in tokens:
-        world.add_token(token, limit=_UNLIMITED, search_limit=_UNLIMITED, code_search_limit=_UNLIMITED)
-    for i in range(repositories):
+        world.add_token(
+            token, limit=rates.limit, search_limit=rates.search_limit, code_search_limit=rates.code_search_limit
+        )
+    for i in range(shape.repositories):
         files: dict[str, Content] = {"README.md": f"# Skills of bench-{i}\n"}
-        for j in range(skills_per_repository):
-            files |= _skill(i, j, skill_bytes)
-        world.add_repository(
-            f"bench-{i}/skills",
+        for j in range(shape.skills_per_repository):
+            files |= _skill(i, j, shape.skill_bytes + (i * 31 + j * 7) % (shape.spread + 1))
+        repository = world.add_repository(
+            f"old-{i}/skills" if i < shape.renamed else f"bench-{i}/skills",
             files,
             stars=i,
             description=f"Skills for benchmark {i}",
             topics=("agent-skills",),
         )
+        if i < shape.renamed:
+            repository.rename(f"bench-{i}/skills")
     return world
 
 

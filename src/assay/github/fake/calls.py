@@ -9,6 +9,8 @@ ROUTES = (
     "commit",
     "tree",
     "search",
+    "owner",
+    "events",
     "raw",
     "archive",
     "web",
@@ -46,6 +48,8 @@ class CallLog(Sequence[Call]):
         """Add a call."""
         self.by_route[call.route] += 1
         self.charged += call.charged
+        if call.charged:
+            self.by_token[call.token or ""] += 1
         if len(self._calls) < self._keep:
             self._calls.append(call)
 
@@ -54,6 +58,9 @@ class CallLog(Sequence[Call]):
         self._calls: list[Call] = []
         self.by_route: Counter[str] = Counter()
         self.charged = 0
+        self.by_token: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        """Calls that came although the limit of their resource was used up."""
 
     @overload
     def __getitem__(self, index: int) -> Call: ...

@@ -12,6 +12,7 @@ from assay.github.fake.answer import (
     problem,
 )
 from assay.github.fake.bodies import commit_body, full_repository, tree_body
+from assay.github.fake.lists import answer_events, answer_owner
 from assay.github.fake.repository import FakeRepository
 from assay.github.fake.request import Request
 from assay.github.fake.search import answer_search
@@ -26,6 +27,10 @@ def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
         return world.oauth.user(request.token)
     if route == "search":
         return answer_search(world, request)
+    if route == "owner":
+        return answer_owner(world, request)
+    if route == "events":
+        return answer_events(world, request)
     if request.parts[1] == "repositories":
         number = request.parts[2]
         repository = world.directory.find_by_id(int(number)) if number.isdecimal() else None

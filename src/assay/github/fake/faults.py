@@ -32,6 +32,9 @@ class Faults:
     def __init__(self) -> None:
         self._waiting: dict[str, deque[Fault]] = {}
         self.latency_seconds: dict[str, float] = {}
+        self.every: int | None = None
+        """Each so-many-th answer of the API is an error."""
+        self._answered = 0
 
     def add(self, route: str, fault: Fault) -> None:
         """Let a fault wait for its turn."""
@@ -41,9 +44,13 @@ class Faults:
         """Everything works again, at once."""
         self._waiting.clear()
         self.latency_seconds.clear()
+        self.every = None
 
     def through(self, route: str, respond: Callable[[], Answer]) -> Answer:
         """The route's answer, or what the next fault makes of it."""
+        self._answered += 1
+        if self.every and self._answered % self.every == 0 and route not in _PLAIN_ROUTES:
+            return problem(502, "Server Error")
         waiting = self._waiting.get(route)
         if not waiting:
             return respond()

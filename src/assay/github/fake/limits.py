@@ -77,13 +77,15 @@ class Allowance:
         return self.core, self.search, self.code_search
 
 
-def grant(owner: str, core: int, search: int, code_search: int, used: int = 0) -> Allowance:
+def grant(
+    owner: str, core: int, search: int, code_search: int, used: int = 0, minute_seconds: int = MINUTE_SECONDS
+) -> Allowance:
     """An allowance with fresh windows, of which `used` core calls are gone already."""
     return Allowance(
         owner,
         Bucket("core", core, HOUR_SECONDS, used),
-        Bucket("search", search, MINUTE_SECONDS),
-        Bucket("code_search", code_search, MINUTE_SECONDS),
+        Bucket("search", search, minute_seconds),
+        Bucket("code_search", code_search, minute_seconds),
     )
 
 
@@ -91,6 +93,8 @@ class Limits:
     """All allowances of the world."""
 
     def __init__(self, anonymous_limit: int, anonymous_search_limit: int) -> None:
+        self.minute_seconds = MINUTE_SECONDS
+        """The window of the searches of tokens that are added from now on."""
         self.limit_anonymous(anonymous_limit, anonymous_search_limit)
         self._tokens: dict[str, Allowance] = {}
 
@@ -102,7 +106,7 @@ class Limits:
     def add_token(self, token: str, limit: int, search_limit: int, code_search_limit: int, used: int) -> None:
         """Accept a token, or give a known one a new allowance."""
         owner = f"user ID {1000 + len(self._tokens)}"
-        self._tokens[token] = grant(owner, limit, search_limit, code_search_limit, used)
+        self._tokens[token] = grant(owner, limit, search_limit, code_search_limit, used, self.minute_seconds)
 
     def accept(self, token: str, allowance: Allowance) -> None:
         """Let a token use an allowance, which others may use too."""

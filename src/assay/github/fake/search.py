@@ -43,7 +43,7 @@ def _search(world: FakeGitHub, request: Request, code: bool) -> Answer:
     try:
         query = read_query(parameters.get("q", ""), FILE_QUALIFIERS if code else REPOSITORY_QUALIFIERS)
         if code:
-            total, items = _search_code(world, request.token, query, page, per_page)
+            total, items = _search_code(world, request.token, query, parameters, page, per_page)
         else:
             total, items = _search_repositories(world, request.token, query, parameters, page, per_page)
     except (InvalidQueryError, InvalidRangeError) as error:
@@ -61,7 +61,12 @@ def _search_repositories(
     page: int,
     per_page: int,
 ) -> tuple[int, list[Json]]:
-    found = [repository for repository in _visible(world, token) if query.fits_repository(repository)]
+    visible = _visible(world, token)
+    found = list(
+        world.remembered_hits(
+            ("repositories", query, token), lambda: [each for each in visible if query.fits_repository(each)]
+        )
+    )
     match parameters.get("sort"):
         case "updated":
             found.sort(key=lambda repository: repository.pushed_at)
@@ -74,15 +79,25 @@ def _search_repositories(
 
 
 def _search_code(
-    world: FakeGitHub, token: str | None, query: SearchQuery, page: int, per_page: int
+    world: FakeGitHub,
+    token: str | None,
+    query: SearchQuery,
+    parameters: dict[str, str],
+    page: int,
+    per_page: int,
 ) -> tuple[int, list[Json]]:
-    found = [
-        (repository, path)
-        for repository in _visible(world, token)
-        if repository.head
-        for path, file in repository.head.files.items()
-        if query.fits_file(repository, path, file)
-    ]
+    found = world.remembered_hits(
+        ("code", query, token),
+        lambda: [
+            (repository, path)
+            for repository in _visible(world, token)
+            if repository.head
+            for path, file in repository.head.files.items()
+            if query.fits_file(repository, path, file)
+        ],
+    )
+    if parameters.get("order") == "asc":
+        found = found[::-1]
     shown = _page(found, page, per_page)
     return len(found), [_code_item(repository, path, world.base_url) for repository, path in shown]
 

@@ -96,14 +96,14 @@ def _repository_fits(repository: FakeRepository, name: str, value: str) -> bool:
 
 
 def _file_fits(path: str, file: FakeFile, name: str, value: str) -> bool:
-    where = PurePosixPath(path.lower())
+    where = path.lower()
     match name:
         case "filename":
-            return where.name == value
+            return where.rpartition("/")[2] == value
         case "extension":
-            return where.suffix == f".{value.removeprefix('.')}"
+            return PurePosixPath(where).suffix == f".{value.removeprefix('.')}"
         case "path":
-            return where.is_relative_to(value.strip("/"))
+            return PurePosixPath(where).is_relative_to(value.strip("/"))
         case "size":
             return number_within(len(file.content), value)
         case _:

@@ -3,6 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from assay.github.fake import faults
 from assay.github.fake.answer import Answer
@@ -14,6 +16,8 @@ from assay.github.fake.limits import Limits, grant
 from assay.github.fake.oauth import OAuth, OAuthApp, Person
 from assay.github.fake.repository import FakeRepository
 from assay.github.fake.request import Request
+
+Hit = TypeVar("Hit")
 
 
 class FakeGitHub:
@@ -44,7 +48,12 @@ class FakeGitHub:
         """GitHub promises free 304s only to authorized requests; set False to be as strict."""
         self.incomplete_results = False
         """What searches say of themselves."""
+        self.organisations: set[str] = set()
+        """Owners that are no people, in lower case."""
+        self.events: list[dict[str, object]] = []
+        """What happened, the oldest first; entered by `happen`."""
         self._searches: dict[object, Answer] = {}
+        self._hits: dict[object, list[Any]] = {}
 
     def add_repository(
         self,
@@ -77,6 +86,17 @@ class FakeGitHub:
             self.directory.add(repository)
             self.forget_searches()
             return repository
+
+    def happen(self, full_name: str, kind: str = "PushEvent") -> None:
+        """Something happens to a repository now, for the public lists of events."""
+        stamp = datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        owner = full_name.partition("/")[0]
+        with self.lock:
+            number = str(len(self.events) + 1)
+            repository = {"id": 0, "name": full_name, "url": f"{self.base_url}/api/repos/{full_name}"}
+            self.events.append(
+                {"id": number, "type": kind, "org": owner, "repo": repository, "payload": {}, "created_at": stamp}
+            )
 
     def add_token(
         self,
@@ -137,6 +157,11 @@ class FakeGitHub:
         content = body.encode() if isinstance(body, str) else body
         self._add_fault(route, faults.failure(route, status, times, retry_after, content))
 
+    def fail_every(self, number: int) -> None:
+        """Each so-many-th answer of the API is a server error, until `heal`."""
+        with self.lock:
+            self.faults.every = number
+
     def secondary_limit(self, route: str, retry_after: int | None = 2, times: int | None = 1) -> None:
         """Refuse a route as GitHub refuses clients that are too quick."""
         self._add_fault(route, faults.secondary_limit(times, retry_after))
@@ -189,9 +214,17 @@ class FakeGitHub:
             answer = self._searches[key] = make()
         return answer
 
+    def remembered_hits(self, key: object, make: Callable[[], list[Hit]]) -> list[Hit]:
+        """What a question finds, looked for once for all of its pages."""
+        hits: list[Hit] | None = self._hits.get(key)
+        if hits is None:
+            hits = self._hits[key] = make()
+        return hits
+
     def forget_searches(self) -> None:
         """Search anew."""
         self._searches.clear()
+        self._hits.clear()
 
     def _add_fault(self, route: str, fault: faults.Fault) -> None:
         with self.lock:

@@ -5,6 +5,13 @@ from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
+from assay.store.tables.discovery import (
+    discovery_known,
+    discovery_record,
+    discovery_run,
+    discovery_sighting,
+    discovery_source,
+)
 from assay.store.tables.github import github_allowance, github_answer, github_token
 from assay.store.tables.operation import (
     alarm,
@@ -44,6 +51,11 @@ __all__ = [
     "change",
     "chore",
     "content",
+    "discovery_known",
+    "discovery_record",
+    "discovery_run",
+    "discovery_sighting",
+    "discovery_source",
     "dist_tag",
     "finding",
     "github_allowance",

@@ -13,6 +13,7 @@ from assay.store.chores import ChoreRecord
 from assay.store.probes import ProbeRecord
 from assay.store.processes import SeenProcess
 from assay.web.api.present import repository_url
+from assay.web.api.present_discovery import present_discovery
 from assay.web.api.queue_views import (
     AlarmView,
     ChoreView,
@@ -77,6 +78,7 @@ def present_health(health: QueueHealth) -> QueueHealthView:
             failing=facts.sources.failing,
         ),
         search=_present_search(facts.search),
+        discovery=present_discovery(facts.discovery),
     )
 
 

@@ -1,0 +1,1 @@
+"""Finding skills that nobody has submitted."""

@@ -1,0 +1,1 @@
+"""Where skills are found, one file each."""

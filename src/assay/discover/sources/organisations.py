@@ -1,0 +1,44 @@
+"""All public repositories of organisations, and of people, that the operator names."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from assay.discover.source import Cadence, Checkpoint, Meter, Page
+from assay.discover.sources.topics import as_candidate
+from assay.github.client import GitHub
+from assay.github.search import PER_PAGE, list_repositories
+from assay.model.errors import NotFound
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Organisations:
+    """One after the other; one that is gone does not stop the others."""
+
+    github: GitHub
+    cadence: Cadence
+    owners: Sequence[str]
+    name: str = "organisations"
+
+    async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
+        """One page of a list each."""
+        at, page = ((checkpoint or {}).get(key, start) for key, start in (("at", 0), ("page", 1)))
+        while at < len(self.owners):
+            meter.spend()
+            left_out = 0
+            try:
+                listed = await list_repositories(self.github, self.owners[at], page=page)
+            except NotFound:
+                log.warning("There is no such organisation or person", owner=self.owners[at])
+                listed, left_out = [], 1
+            at, page = (at, page + 1) if len(listed) == PER_PAGE else (at + 1, 1)
+            is_last = at >= len(self.owners)
+            after = None if is_last else {"at": at, "page": page}
+            yield Page([as_candidate(each) for each in listed], after, is_last, left_out)
+
+    async def probe(self, meter: Meter) -> bool | None:
+        """Who is not there has nothing to be asked about."""
+        return None

@@ -1,0 +1,75 @@
+"""`assay crawl` as people and cron call it: once, tried out, and until it is stopped."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+from tests.cli.live import Live
+from tests.skills import a_repository
+
+
+def chosen(place: Path) -> dict[str, str]:
+    return {"ASSAY_DISCOVERY_LIST": str(place), "ASSAY_DISCOVERY_SOURCES": "list"}
+
+
+def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:
+    """R53, R118: a dry run names what it would take and writes nothing; then it is taken, up to the maximum."""
+    names = [f"crawled/r{number}" for number in range(3)]
+    for name in names:
+        live.github.add_repository(name, files=a_repository("one", "two"))
+    place = tmp_path / "list.txt"
+    place.write_text("\n".join(names))
+    dry = live.assay("crawl", "list", "--dry-run", **chosen(place))
+    assert (0, 3) == (dry.code, dry.out.count("would take crawled/r"))
+    assert {} == live.submissions_of(names[0])
+    first = live.assay("crawl", "--once", "--max", "2", "--json", **chosen(place))
+    assert first.code == 0, first.err
+    [run] = first.json["runs"]
+    assert ("capped", 2, 4) == (run["outcome"], run["new"], run["enqueued"])
+    rest = live.assay("crawl", "--once", **chosen(place))
+    assert (0, "list complete found=3 new=1 known=2 enqueued=2 errors=0") == (
+        rest.code,
+        rest.out.partition(" calls")[0],
+    )
+    assert {"one", "two"} == set(live.submissions_of(names[2]))
+    assert "discovery" == live.submissions_of(names[2])["one"]["source"]
+
+
+def test_what_is_wrong_has_its_exit_code(live: Live, tmp_path: Path) -> None:
+    """I61, I72: a source that is not set up, one that cannot be read, a setting that names none."""
+    absent = live.assay("crawl", "code-search", "--once", **chosen(tmp_path / "list.txt"))
+    assert (3, True) == (absent.code, "there are: list" in absent.err)
+    broken = live.assay("crawl", "--once", **chosen(tmp_path / "nothing.txt"))
+    assert (5, True) == (broken.code, "cannot be read" in broken.out)
+    wrong = live.assay("crawl", "--once", ASSAY_DISCOVERY_SOURCES="everything")
+    assert (2, True) == (wrong.code, "ASSAY_DISCOVERY_SOURCES" in wrong.err)
+    assert 2 == live.assay("crawl", "--once", "--max", "5001", **chosen(tmp_path / "list.txt")).code
+
+
+def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
+    """R30: sources are registered and run by themselves; SIGTERM ends it in order."""
+    live.github.add_repository("scheduled/r", files=a_repository("one"))
+    place = tmp_path / "list.txt"
+    place.write_text("scheduled/r")
+    environment = live.environment | chosen(place)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "assay", "crawl"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not live.submissions_of("scheduled/r"):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        health = live.get("/queue/health")
+        [source] = [each for each in health["discovery"]["sources"] if each["name"] == "list"]
+        assert source["scheduled"]
+        assert "crawler" in {each["kind"] for each in health["processes"]}
+        with urlopen(f"{live.url}/metrics", timeout=30) as metrics:
+            assert b'assay_discovery_runs{source="list"}' in metrics.read()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(60)

@@ -1,0 +1,144 @@
+"""Messages of GitHub: signed, taken once, and a reason to look at what is listed."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from assay.settings import Settings
+from tests.conftest import SECRET, Registry
+from tests.skills import a_skill
+
+HOOK_SECRET = "what-github-and-we-know-and-nobody-else"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return Settings.model_validate({**settings.model_dump(), "github_webhook_secret": HOOK_SECRET})
+
+
+async def tell(
+    registry: Registry, event: str, message: Any, *, delivery: str = "one", secret: str = HOOK_SECRET, **headers: Any
+) -> httpx.Response:
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    signature = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    given = {"X-GitHub-Event": event, "X-GitHub-Delivery": delivery, "X-Hub-Signature-256": signature}
+    return await registry.client.post(
+        "/api/v1/webhooks/github", content=body, headers={"Content-Type": "application/json", **given, **headers}
+    )
+
+
+def about(repository: Any, **more: Any) -> dict[str, Any]:
+    described = {"id": repository.id, "full_name": repository.full_name, "default_branch": "main"}
+    return {"repository": described, **more}
+
+
+async def a_listing(registry: Registry) -> Any:
+    repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    return repository
+
+
+async def test_a_push_leads_to_a_new_look_at_what_is_listed(registry: Registry) -> None:
+    """I20, I77: the listing is examined at the new commit, and the old version stays live until then."""
+    repository = await a_listing(registry)
+    pushed = repository.push({"SKILL.md": a_skill("greet", description="Better.")})
+    answer = await tell(registry, "push", about(repository, ref="refs/heads/main", after=pushed))
+    assert (200, 1) == (answer.status_code, answer.json()["requeued"])
+    await registry.work()
+    skill = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]
+    assert "1.0.1" == skill["currentVersion"]
+
+
+async def test_a_message_is_taken_once(registry: Registry) -> None:
+    """R28: a message that is sent again does nothing again."""
+    repository = await a_listing(registry)
+    pushed = repository.push({"SKILL.md": a_skill("greet", description="Better.")})
+    message = about(repository, ref="refs/heads/main", after=pushed)
+    await tell(registry, "push", message)
+    again = (await tell(registry, "push", message)).json()
+    assert (True, 0) == (again["duplicate"], again["requeued"])
+
+
+async def test_other_branches_and_deleted_ones_are_left_alone(registry: Registry) -> None:
+    """Only the branch that is listed counts."""
+    repository = await a_listing(registry)
+    pushed = repository.push({"SKILL.md": a_skill("greet", description="Other.")}, branch="draft")
+    for number, (ref, after) in enumerate([("refs/heads/draft", pushed), ("refs/heads/main", "0" * 40), ("", "x")]):
+        answer = await tell(registry, "push", about(repository, ref=ref, after=after), delivery=str(number))
+        assert (200, 0) == (answer.status_code, answer.json()["requeued"])
+
+
+@pytest.mark.parametrize("action", ["renamed", "deleted", "archived"])
+async def test_what_happens_to_a_repository_is_for_the_watch(registry: Registry, action: str) -> None:
+    """I20: it is looked at as soon as possible, and asked anew what it is called, also under its new name."""
+    repository = await a_listing(registry)
+    due = "UPDATE upstream_check SET due_at = now() + interval '1 day', described_at = now()"
+    async with registry.app.store.begin() as db:
+        await db.execute(text(due))
+    repository.rename("acme/renamed")
+    assert 200 == (await tell(registry, "repository", about(repository, action=action))).status_code
+    async with registry.app.store.begin() as db:
+        rows = await db.execute(text("SELECT due_at <= now(), described_at IS NULL FROM upstream_check"))
+        assert (True, True) == rows.one()
+
+
+async def test_a_push_to_a_known_repository_lets_discovery_find_new_skills(registry: Registry) -> None:
+    """I77: what is not listed yet is written down to be looked into."""
+    repository = registry.github.add_repository("acme/fresh", files={"SKILL.md": a_skill("greet")})
+    await tell(registry, "push", about(repository, ref="refs/heads/main", after=repository.sha))
+    async with registry.app.store.begin() as db:
+        rows = await db.execute(text("SELECT full_name, state, source FROM discovery_record"))
+        assert ("acme/fresh", "found", "webhook") == rows.one()
+
+
+@pytest.mark.parametrize("event", ["ping", "installation", "installation_repositories", "star"])
+async def test_everything_else_is_accepted(registry: Registry, event: str) -> None:
+    """GitHub must not take us for broken."""
+    answer = await tell(registry, event, {"zen": "Keep it simple.", "action": "created"})
+    assert (200, event) == (answer.status_code, answer.json()["event"])
+
+
+async def test_only_what_is_signed_is_read(registry: Registry) -> None:
+    """R28, R26: another secret, a changed body, no signature, one that is none."""
+    wrong = await tell(registry, "ping", {}, secret="another-secret-that-is-long-enough-too")
+    assert (403, "bad_signature") == (wrong.status_code, wrong.json()["code"])
+    for given in ("", "sha256=", "sha1=abc", "é"):
+        assert 403 == (await tell(registry, "ping", {}, **{"X-Hub-Signature-256": given.encode()})).status_code
+    bare = await registry.client.post(
+        "/api/v1/webhooks/github", content=b"{}", headers={"X-GitHub-Event": "ping", "X-GitHub-Delivery": "1"}
+    )
+    assert (401, "not_signed") == (bare.status_code, bare.json()["code"])
+    changed = hmac.new(HOOK_SECRET.encode(), b"{ }", hashlib.sha256).hexdigest()
+    answer = await tell(registry, "ping", b"{}", **{"X-Hub-Signature-256": f"sha256={changed}"})
+    assert 403 == answer.status_code
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"{" * 100_000, b'{"repository": 1}'])
+async def test_what_cannot_be_read_is_the_senders_mistake(registry: Registry, body: bytes) -> None:
+    """I74: never a bug of ours."""
+    assert 400 == (await tell(registry, "push", body)).status_code
+
+
+async def test_a_message_that_is_too_long_is_not_read(registry: Registry) -> None:
+    """Everything is bounded."""
+    assert 413 == (await tell(registry, "push", b" " * (5 * 1024 * 1024 + 1))).status_code
+
+
+class TestWithoutSecret:
+    """R28: a secret that is missing is never a reason to believe anybody."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return Settings.model_validate({**settings.model_dump(), "github_webhook_secret": None})
+
+    async def test_nothing_is_taken_and_the_setting_is_named(self, registry: Registry) -> None:
+        """R28: 503, and which setting is missing."""
+        answer = await tell(registry, "ping", {}, secret=SECRET)
+        assert (503, "secret_missing") == (answer.status_code, answer.json()["code"])
+        assert "ASSAY_GITHUB_WEBHOOK_SECRET" in answer.json()["detail"]
