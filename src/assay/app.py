@@ -1,21 +1,20 @@
 """The only builder: from Settings to everything a process works with."""
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from time import monotonic
 
 import aiohttp
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from obstore.store import LocalStore, from_url
 
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
-from assay.certify.hallmark import SigningKey
+from assay.certify.keys import SigningKeys
 from assay.edge.kv import Edge
 from assay.edge.places import open_edge
 from assay.fetch.flight import SingleFlight
@@ -27,9 +26,14 @@ from assay.github.client import GitHub, GitHubUrls
 from assay.github.oauth import GitHubSignIn
 from assay.github.session import open_session
 from assay.judge.policy import Policy
+from assay.judges.judge import Judge, JudgeOptions
+from assay.judges.purse import Purse
+from assay.keyring import KeyFiles, open_keys
+from assay.llm.breaker import Breaker
+from assay.llm.client import Endpoint, ModelClient
+from assay.llm.prices import Prices
 from assay.model.clock import Clock
 from assay.model.errors import Unavailable
-from assay.model.files import write_once
 from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
@@ -45,7 +49,7 @@ from assay.serve.facts import WatchLimits
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
-from assay.store.keys import register_key
+from assay.store.keys import register_keys
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
@@ -55,6 +59,8 @@ from assay.upstream import Watch
 REMEMBERED_IDENTITIES = 10_000
 # How often a process looks whether the database still answers, if nobody has noticed otherwise.
 WATCH_SECONDS = 2
+# Of the time that a submission may take, for the judge.
+JUDGES_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class App:
     edge: Edge
     copy: PublishedCopy
     blobs: Blobs
-    key: SigningKey
+    keys: SigningKeys
     github: GitHub
     finder: SkillFinder
     limits: Limits
@@ -81,9 +87,9 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
     pool = PoolOptions(application=application, watch_seconds=WATCH_SECONDS)
     async with open_database(url, pool) as store, open_session() as session, opened_edge(settings) as edge:
         await check_schema(store)
-        key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
+        keys = open_keys(key_files(settings))
         async with store.begin() as db:
-            await register_key(db, key.id, key.public_pem)
+            await register_keys(db, keys.public)
         copy = PublishedCopy(edge, clock.now)
         store.breaker.on_recovery(copy.forget)
         github = _github(settings, session, clock)
@@ -94,7 +100,7 @@ async def open_app(settings: Settings, *, application: str, clock: Clock | None 
             edge=edge,
             copy=copy,
             blobs=open_blobs(settings),
-            key=key,
+            keys=keys,
             github=github,
             finder=SkillFinder(github, clock),
             limits=Limits(),
@@ -107,27 +113,38 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
     """What the pipeline works with in a worker process."""
     settings, clock = app.settings, app.clock
     ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
-    ledger = Ledger(
-        app.store,
-        worker=f"{socket.gethostname()}:{os.getpid()}",
-        lease_seconds=deadline_seconds,
-        engine=ENGINE,
-        ruleset=ruleset,
-    )
-    async with open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners:
+    policy = policy_of(settings)
+    async with (
+        open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners,
+        open_judge(app, policy, deadline_seconds) as judge,
+    ):
+        ledger = Ledger(
+            app.store,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            lease_seconds=deadline_seconds,
+            engine=ENGINE,
+            ruleset=ruleset,
+            judge=(judge.engine, judge.prompt) if judge else None,
+        )
         yield Tools(
             store=app.store,
             blobs=app.blobs,
             fetcher=Fetcher(app.github, app.blobs, app.limits, clock),
             scanners=scanners,
-            policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
-            key=app.key,
+            policy=policy,
+            keys=app.keys,
+            judge=judge,
             clock=clock,
             budget=RetryBudget(seconds=settings.retry_seconds),
             identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Where this registry draws its lines."""
+    return Policy(fast_approve_threshold=settings.fast_approve_threshold, has_judge=settings.llm_url is not None)
 
 
 def backfill_of(app: App, by: str) -> Backfill:
@@ -226,14 +243,38 @@ def open_blobs(settings: Settings) -> Blobs:
     return Blobs(LocalStore(str(folder), mkdir=True))
 
 
-def open_signing_key(file: Path) -> SigningKey:
-    """The key in this file, made when it is first needed; the first of two makers wins."""
-    if not file.exists():
-        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        write_once(file, Ed25519PrivateKey.generate().private_bytes(*form))
-    private = serialization.load_pem_private_key(file.read_bytes(), password=None)
-    assert isinstance(private, Ed25519PrivateKey)
-    return SigningKey(private)
+def key_files(settings: Settings) -> KeyFiles:
+    """Where the private keys are."""
+    folder = settings.data_dir / "keys"
+    return KeyFiles(settings.hallmark_key_file or folder / "hallmark.pem", settings.oms_key_file or folder / "oms.pem")
+
+
+@asynccontextmanager
+async def open_judge(app: App, policy: Policy, deadline_seconds: float) -> AsyncIterator[Judge | None]:
+    """The judge, if there is a model to ask."""
+    settings = app.settings
+    if settings.llm_url is None or settings.llm_model is None:
+        yield None
+        return
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
+    prices = Prices(settings.llm_prompt_price, settings.llm_completion_price)
+    pause = float(settings.llm_pause_seconds)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        client = ModelClient(
+            session,
+            Endpoint(settings.llm_url, settings.llm_model, key, settings.llm_timeout_seconds, prices),
+            Breaker(monotonic, pause),
+            asyncio.Semaphore(settings.llm_concurrency),
+            retry_pause_seconds=min(1.0, pause),
+        )
+        options = JudgeOptions(
+            window_tokens=settings.llm_window_tokens,
+            deadline_seconds=deadline_seconds * JUDGES_SHARE,
+            patience=timedelta(seconds=settings.llm_patience_seconds),
+            pause_seconds=pause,
+        )
+        purse = Purse(app.store, app.clock, settings.llm_model, settings.llm_budget_micros)
+        yield Judge(app.store, client, purse, policy, app.clock, options)
 
 
 def _github(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> GitHub:

@@ -10,10 +10,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from assay.certify.envelope import PAYLOAD_TYPE, STATEMENT_TYPE, signed_bytes
 from assay.model.source import Manifest
 
-PAYLOAD_TYPE = "application/vnd.in-toto+json"
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:assay:hallmark:v1"
 
 
@@ -49,7 +48,7 @@ def sign_hallmark(manifest: Manifest, predicate: Mapping[str, object], key: Sign
         "predicate": dict(predicate),
     }
     payload = msgspec.json.encode(statement, order="sorted")
-    signature = key.private.sign(_signed_bytes(payload))
+    signature = key.private.sign(signed_bytes(payload))
     return {
         "payloadType": PAYLOAD_TYPE,
         "payload": base64.b64encode(payload).decode(),
@@ -78,15 +77,10 @@ def key_id(public: Ed25519PublicKey) -> str:
 
 def _is_signed(pem: str, signature: bytes, payload: bytes) -> bool:
     public = serialization.load_pem_public_key(pem.encode())
-    assert isinstance(public, Ed25519PublicKey)
+    if not isinstance(public, Ed25519PublicKey):
+        return False
     try:
-        public.verify(signature, _signed_bytes(payload))
+        public.verify(signature, signed_bytes(payload))
     except InvalidSignature:
         return False
     return True
-
-
-def _signed_bytes(payload: bytes) -> bytes:
-    """DSSE's pre-authentication encoding: the type is signed together with the payload."""
-    kind = PAYLOAD_TYPE.encode()
-    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)

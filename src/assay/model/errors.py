@@ -11,7 +11,8 @@ AssayError
 ├── Forbidden      the caller may not do this
 ├── Throttled      the caller has tried too often; again after `retry_after_seconds`
 └── Unavailable    the world's fault; try again after `retry_after_seconds`
-    └── RateLimited    a budget of the outside world is spent until then
+    ├── RateLimited    a budget of the outside world is spent until then
+    └── ScannerError   a scanner did not work, which says nothing about the skill; waiting for it is no attempt
 
 Each carries a `code`, a stable slug that clients may branch on. Anything else that is raised is a bug.
 """
@@ -107,3 +108,9 @@ class RateLimited(Unavailable):
     """A budget of the outside world is spent."""
 
     code = "rate_limited"
+
+
+class ScannerError(Unavailable):
+    """A scanner did not work."""
+
+    code = "scanner_error"

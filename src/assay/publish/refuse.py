@@ -31,8 +31,9 @@ async def refuse_skill(
 ) -> Submission:
     """The verdict is no, or not without a person: the findings are kept and the reason is shown."""
     assert verdict.reason is not None
-    await save_scans(db, 1, [Examined(source.manifest, report, verdict)])
-    to = State.NEEDS_REVIEW if verdict.decision is Decision.REVIEW else State.TIER1_FAILED
+    if submission.state is State.TIER1_SCANNING:
+        await save_scans(db, 1, [Examined(source.manifest, report, verdict)])
+    to = _state_of(submission, verdict)
     step = Step(to, "judged", {"score": verdict.score, "reason": verdict.reason.code})
     return await move(
         db,
@@ -43,6 +44,12 @@ async def refuse_skill(
         score=verdict.score,
         **_reason_columns(verdict.reason),
     )
+
+
+def _state_of(submission: Submission, verdict: Verdict) -> State:
+    if verdict.decision is Decision.REVIEW:
+        return State.NEEDS_REVIEW
+    return State.REJECTED if submission.state is State.TIER2_SCANNING else State.TIER1_FAILED
 
 
 def reason_of(problem: AssayError) -> Reason:

@@ -78,7 +78,8 @@ GIVEN = f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
             {recordset(LISTED)}, version text, ordinal int, content_digest text, commit text, scan_id bigint,
-            hallmark jsonb, published_at timestamptz, submission_id uuid, data jsonb, described jsonb
+            hallmark jsonb, oms_signature jsonb, published_at timestamptz, submission_id uuid, data jsonb,
+            described jsonb
         )
     ), listed AS (
     """
@@ -100,10 +101,10 @@ VERSIONED = (
     """
     ), versioned AS (
         INSERT INTO skill_version
-            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, published_at,
-            described)
+            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, oms_signature,
+            published_at, described)
         SELECT current_version_id, id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark,
-            published_at, described
+            oms_signature, published_at, described
         FROM given WHERE id IN (SELECT id FROM listed)
     """
     + RECORDED
@@ -211,6 +212,7 @@ def _row(new: NewVersion) -> dict[str, Any]:
         "commit": version.commit,
         "scan_id": new.scan_id,
         "hallmark": version.hallmark,
+        "oms_signature": listing.certificate.oms_signature,
         "published_at": version.published_at,
         "submission_id": new.submission_id,
         "data": {"name": listing.name, "version": version.version, "digest": version.content_digest},

@@ -5,6 +5,7 @@ from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
+from assay.store.tables.judge import llm_day, llm_endpoint, replay, ruleset, second_look
 from assay.store.tables.operation import (
     alarm,
     audit_event,
@@ -48,14 +49,19 @@ __all__ = [
     "given_answer",
     "install_day",
     "install_event",
+    "llm_day",
+    "llm_endpoint",
     "metadata",
     "process",
     "queue_pause",
+    "replay",
     "repository",
     "repository_alias",
+    "ruleset",
     "scan",
     "search_miss",
     "search_probe",
+    "second_look",
     "sign_in_attempt",
     "signing_key",
     "skill",

@@ -244,11 +244,16 @@ class ReadinessView(View, frozen=True):
 
 
 class KeyView(View, frozen=True):
-    """The public half of a key that signs hallmarks."""
+    """The public half of a key: `ed25519` signs hallmarks and answers, `ecdsa-p256` signs `skill.oms.sig`.
+
+    What a retired key has signed stays good.
+    """
 
     id: str
     public_key: str
+    algorithm: str
     created_at: datetime
+    retired_at: datetime | None
 
 
 class KeysView(View, frozen=True):
