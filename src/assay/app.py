@@ -44,6 +44,7 @@ from assay.queue.worker import Gate, WorkerOptions
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
+from assay.second_look import SecondLook
 from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
 from assay.settings import Settings
@@ -167,6 +168,21 @@ def pause_gate(app: App) -> Gate:
     return is_paused
 
 
+def open_second_look(app: App, tools: Tools) -> SecondLook:
+    """What weighs again what is out."""
+    return SecondLook(
+        store=app.store,
+        blobs=app.blobs,
+        scanners=tools.scanners,
+        judge=tools.judge,
+        policy=tools.policy,
+        keys=app.keys,
+        clock=app.clock,
+        engine=ENGINE,
+        ruleset=load_ruleset().version,
+    )
+
+
 def open_watch(app: App) -> Watch:
     """What compares listings with their sources."""
     return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds))
@@ -180,6 +196,8 @@ def watch_limits(settings: Settings) -> WatchLimits:
         stuck={state: waiting if state is State.RECEIVED else working for state in ACTIVE},
         oldest_waiting=timedelta(seconds=settings.oldest_waiting_seconds),
         watch_every=timedelta(seconds=settings.watch_seconds) if settings.watch_seconds else None,
+        judge_model=settings.llm_model,
+        judge_budget_micros=settings.llm_budget_micros,
     )
 
 

@@ -87,7 +87,7 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
         submission, weighed = await _weigh(started, source, report, tools)
         if weighed.verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
-                return await refuse_skill(db, submission, source, report, weighed.verdict)
+                return await refuse_skill(db, submission, source, weighed)
         name = _name(submission, started.listed)
         certificate = certify_source(name, source, weighed, tools.keys, tools.clock.now())
         description = describe(source.skill_md)

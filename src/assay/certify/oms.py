@@ -1,6 +1,6 @@
 """The signature that tools for models verify (OpenSSF Model Signing 1.0): the files of a skill and nothing else.
 
-It is a Sigstore bundle around a DSSE envelope, signed with a key on the curve P-256, because these tools know no Ed25519.
+It is a Sigstore bundle around a DSSE envelope, signed with a key on the curve P-256: these tools know no Ed25519.
 """
 
 import base64

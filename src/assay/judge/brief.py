@@ -1,8 +1,8 @@
 """The brief: what a model is shown of a skill, and the marks by which its answer is checked.
 
 The skill's text is hostile. It stands between lines with a boundary that nobody could foretell, never in the role of
-the system. Three marks show that the model looked and was not steered: a canary that it must copy, a receipt behind every
-piece that it was shown, and a control, which is a bad sample of our own that it must report.
+the system. Three marks show that the model looked and was not steered: a canary that it must copy, a receipt behind
+every piece that it was shown, and a control, which is a bad sample of our own that it must report.
 """
 
 import hashlib

@@ -166,7 +166,8 @@ class ModelClient:
 
     def _usage(self, told: object, question: Question, text: str) -> Usage:
         """As the endpoint says, if that can be; else as many tokens as it may have been."""
-        numbers = [told.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(told, dict) else []
+        names = ("prompt_tokens", "completion_tokens")
+        numbers: list[Any] = [told.get(name) for name in names] if isinstance(told, dict) else []
         if len(numbers) == 2 and all(type(number) is int and number >= 0 for number in numbers) and any(numbers):
             # Nobody pays for more tokens than can have been sent and allowed.
             prompt = min(numbers[0], 4 * question.prompt_tokens)

@@ -16,8 +16,8 @@ from assay.publish.publish import Approved, publish_again, publish_all
 from assay.queue.batch import Batches
 from assay.queue.job import Job
 from assay.store.database import Database
-from assay.store.pauses import read_pause
 from assay.store.judgements import find_judgements
+from assay.store.pauses import read_pause
 from assay.store.scans import Examined, find_reports, save_scans
 from assay.store.skills import find_names
 from assay.store.transitions import LostLease, Move, Step, claim_submissions, move_all

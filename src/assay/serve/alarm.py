@@ -22,6 +22,9 @@ class Code(StrEnum):
     COUNTERS_DIFFER = "counters_differ"
     SOURCES_FORGOTTEN = "sources_forgotten"
     SEARCH_MISSES = "search_misses"
+    JUDGE_DOWN = "judge_down"
+    JUDGE_BUDGET_SPENT = "judge_budget_spent"
+    JUDGE_BEHIND = "judge_behind"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -40,6 +43,9 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
         Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
+        Code.JUDGE_DOWN: "the model of the judge has failed five times in a row",
+        Code.JUDGE_BUDGET_SPENT: "a question was not asked because `ASSAY_LLM_DAILY_BUDGET` is spent",
+        Code.JUDGE_BEHIND: "something published has waited for a second look for more than a day",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -58,6 +64,9 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
         Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
+        Code.JUDGE_DOWN: "Look at the endpoint, its key and its limits. Submissions wait, then a person looks.",
+        Code.JUDGE_BUDGET_SPENT: "Raise `ASSAY_LLM_DAILY_BUDGET`, or wait for tomorrow (UTC): submissions wait, too.",
+        Code.JUDGE_BEHIND: "Start more workers, raise `ASSAY_LLM_CONCURRENCY`, or look why the judge fails.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -23,7 +23,7 @@ class KnownKey:
 
 
 async def register_keys(db: AsyncConnection, keys: Sequence[tuple[str, str, str]]) -> None:
-    """Id, public key and kind of each. Idempotent; a key once used stays known, so that old hallmarks can be checked."""
+    """Id, public key and kind of each. Idempotent; a key once used stays known, to check what it has signed."""
     rows = [{"id": number, "public_key": pem, "algorithm": str(kind)} for number, pem, kind in keys]
     await db.execute(upsert(signing_key).values(rows).on_conflict_do_nothing())
 

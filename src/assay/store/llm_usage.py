@@ -55,7 +55,7 @@ READ = text(
     LEFT JOIN llm_endpoint AS endpoint ON endpoint.model = :model
     CROSS JOIN (
         SELECT count(*) AS number, min(created_at) AS oldest_at
-        FROM (SELECT created_at FROM second_look ORDER BY due_at LIMIT :at_most) AS some
+        FROM (SELECT created_at FROM second_look ORDER BY due_at LIMIT :at_most) AS looked_at
     ) AS waiting
     """
 )

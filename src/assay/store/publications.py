@@ -177,20 +177,25 @@ async def make_live(db: AsyncConnection, known: NewVersion) -> None:
     await db.execute(REDESCRIBE, {"rows": json_text([_row(known)]), "kind": ChangeKind.UPDATE.value})
 
 
-def _described(listing: Listing) -> dict[str, Any]:
-    """What a listing says while its live version is this one."""
-    certificate = listing.certificate
+def certified(certificate: Certificate) -> dict[str, Any]:
+    """What a listing says of the examination of its live version."""
     return {
-        "display_name": listing.description.name or listing.name.rpartition("/")[2],
-        "description": listing.description.description,
-        "author": listing.author,
-        "license": listing.description.license,
         "tier": certificate.tier.value,
         "method": certificate.method.value,
         "score": certificate.score,
         "trust_score": certificate.trust_score,
         "trust_tier": certificate.trust_tier.value,
         "certified_at": certificate.certified_at,
+    }
+
+
+def _described(listing: Listing) -> dict[str, Any]:
+    """What a listing says while its live version is this one."""
+    return certified(listing.certificate) | {
+        "display_name": listing.description.name or listing.name.rpartition("/")[2],
+        "description": listing.description.description,
+        "author": listing.author,
+        "license": listing.description.license,
         "category": category_of(listing.description.category, listing.name, listing.description.description),
         "labels": list(listing.description.labels),
     }

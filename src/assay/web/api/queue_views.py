@@ -8,6 +8,7 @@ import msgspec
 from assay.model.submission import State
 from assay.serve.alarm import Code
 from assay.serve.stuck import Why
+from assay.web.api.judge_views import JudgeView
 from assay.web.api.views import View
 
 
@@ -156,3 +157,4 @@ class QueueHealthView(View, frozen=True):
     paused: QueuePauseView | None
     sources: SourcesView
     search: SearchProbesView
+    judge: JudgeView | None

@@ -1,4 +1,4 @@
-"""The judge: what it said and cost, what is to be looked at again, what other rules would say, and keys of two kinds."""
+"""The judge: what it said and cost, what is looked at again, what other rules would say, and keys of two kinds."""
 
 from assay.store.migrations.statements import run
 
