@@ -25,6 +25,7 @@ from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
 from assay.github.oauth import GitHubSignIn
 from assay.github.session import open_session
+from assay.judge.passes import PROMPT
 from assay.judge.policy import Policy
 from assay.judges.judge import Judge, JudgeOptions
 from assay.judges.purse import Purse
@@ -34,6 +35,7 @@ from assay.llm.client import Endpoint, ModelClient
 from assay.llm.prices import Prices
 from assay.model.clock import Clock
 from assay.model.errors import Unavailable
+from assay.model.judgement import ENGINE_PREFIX
 from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
@@ -41,6 +43,7 @@ from assay.projection.rebuild import Backfill
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
+from assay.replay import Replay
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
@@ -166,6 +169,13 @@ def pause_gate(app: App) -> Gate:
             return await read_pause(db) is not None
 
     return is_paused
+
+
+def open_replay(app: App) -> Replay:
+    """What tries another ruleset on what is published."""
+    settings = app.settings
+    judge = (f"{ENGINE_PREFIX}{settings.llm_model}", PROMPT) if settings.llm_model else None
+    return Replay(app.store, app.blobs, policy_of(settings), judge)
 
 
 def open_second_look(app: App, tools: Tools) -> SecondLook:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, func, text, update
+from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import second_look
@@ -49,6 +49,12 @@ async def take_second_looks(db: AsyncConnection, *, limit: int, held_seconds: fl
     """Some that are due, for nobody else until then."""
     rows = await db.execute(TAKE, {"limit": limit, "held_seconds": held_seconds})
     return [Due(*row) for row in rows]
+
+
+async def count_second_looks(db: AsyncConnection, at_most: int) -> int:
+    """How many wait, up to a bound."""
+    some = select(second_look.c.content_digest).limit(at_most).subquery()
+    return int((await db.execute(select(func.count()).select_from(some))).scalar_one())
 
 
 async def end_second_look(db: AsyncConnection, digest: str) -> None:

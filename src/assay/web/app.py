@@ -24,7 +24,7 @@ from assay.model.errors import AssayError
 from assay.serve.live import Hub
 from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import blocklist as admin_blocklist
-from assay.web.admin import edge_copy
+from assay.web.admin import edge_copy, replay
 from assay.web.admin import queue as admin_queue
 from assay.web.api import audit, blocklist, changes, skills, submissions
 from assay.web.api.badges import badge
@@ -78,6 +78,7 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             admin_blocklist.router,
             admin_queue.router,
             edge_copy.router,
+            replay.router,
             audit.audit,
             session.me,
             session.refresh_page,
