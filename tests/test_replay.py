@@ -81,9 +81,7 @@ async def test_the_rules_of_now_change_nothing(registry: Registry) -> None:
     seen = []
     done = await open_replay(registry.app).run(load_ruleset(), progress=seen.append)
     assert (done.scanned, done.unreadable, done.after, sum(seen)) == (2, 0, None, 2)
-    answer = await registry.client.get(
-        "/api/v1/admin/replay", params={"ruleset": load_ruleset().version}, headers=KEY
-    )
+    answer = await registry.client.get("/api/v1/admin/replay", params={"ruleset": load_ruleset().version}, headers=KEY)
     assert answer.json()["flips"] == []
 
 
@@ -119,6 +117,7 @@ async def test_what_the_new_rules_refuse_is_taken_back_until_a_person_has_looked
     async with registry.app.store.begin() as db:
         await register_chores(db, [each.rhythm for each in all_chores(limits(registry), registry.app.clock)])
         assert await find_stale_verdicts(db, rules.version) == 2
+
     class House:
         """Scanners of the next release."""
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 from litestar import Router, get, post
-from litestar.params import FromQuery, QueryParameter
+from litestar.params import FromQuery, JSONBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
 from assay.app import open_replay
@@ -62,7 +62,7 @@ class FlipsView(View, frozen=True):
 
 
 @post("/", summary="Try a ruleset on what is published", status_code=HTTP_200_OK, responses=REFUSALS)
-async def run_replay(assay: Assay, caller: CalledBy, data: ReplayBody) -> ReplayView:
+async def run_replay(assay: Assay, caller: CalledBy, data: JSONBody[ReplayBody]) -> ReplayView:
     """Scans some published contents with it and keeps what it says; nothing that is published changes."""
     ruleset = _ruleset(data.files)
     done = await open_replay(assay).run(ruleset, after=data.after, at_most=data.limit)
