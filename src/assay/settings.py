@@ -22,6 +22,7 @@ from pydantic import (
 
 from assay.model.errors import Invalid
 from assay.model.files import write_once
+from assay.model.repository import Host, RepositoryName
 
 PREFIX = "ASSAY_"
 CONFIG_VARIABLE = "ASSAY_CONFIG"
@@ -68,6 +69,10 @@ class Settings(BaseModel):
     oauth_client_id: str | None = Field(None, description="OAuth app for sign-in with GitHub. None: no such sign-in.")
     oauth_client_secret: SecretStr | None = Field(None, description="Secret of the OAuth app.")
     admin_logins: tuple[str, ...] = Field((), description="GitHub logins that are administrators, separated by commas.")
+    trusted_publishers: tuple[str, ...] = Field(
+        (),
+        description="Owners on GitHub whose skills carry a label, separated by commas; examined all the same.",
+    )
     worker_batch: int = Field(10, ge=1, le=100, description="Jobs that a worker claims at once.")
     worker_concurrency: int = Field(
         20, ge=2, le=100, description="Batches in flight in a worker; 10 × 20 are 200 submissions."
@@ -125,14 +130,14 @@ class Settings(BaseModel):
         21_600, ge=0, le=2_592_000, description="Every listing is compared with its source so often. 0: never."
     )
 
-    @field_validator("github_tokens", "admin_logins", mode="before")
+    @field_validator("github_tokens", "admin_logins", "trusted_publishers", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("admin_logins")
+    @field_validator("admin_logins", "trusted_publishers")
     @classmethod
     def _are_logins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         """In lower case, because GitHub's logins have none."""
@@ -201,6 +206,10 @@ class Settings(BaseModel):
             return cls.model_validate({**(file or {}), **present})
         except ValidationError as problem:
             raise Invalid(_first_problem(problem), code="bad_setting") from None
+
+    def is_trusted(self, repository: RepositoryName) -> bool:
+        """Whether a repository is of a publisher whom the operators know: a label, which opens no door."""
+        return repository.host is Host.GITHUB and repository.owner.lower() in self.trusted_publishers
 
     @property
     def llm_budget_micros(self) -> int | None:

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path as File
 
 import pytest
+from docs.policy import policy_table
 
 from assay.judge.answer import ADDRESSED, STEERED, TOO_LARGE, UNREAD
 from assay.judge.policy import TABLE, FollowUp, Policy, follow_up, judge_report, weigh
 from assay.model.finding import Finding, Report, Severity
 from assay.model.judgement import INTEGRITY, Judgement, Ruled, Ruling, Usage
 from assay.model.verdict import Decision, Path
-from docs.policy import policy_table
 from tests.judge.test_policy import a_finding, a_report, deducting
 
 POLICY = Policy(has_judge=True)

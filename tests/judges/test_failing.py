@@ -59,12 +59,14 @@ BROKEN: dict[str, tuple[Behaviour, str]] = {
     "a refusal": (lambda a: completion("", message={"content": None, "refusal": "no"}), "llm_bad_answer"),
     "another form": (lying(verdict="clean"), "llm_bad_answer"),
     "a file that is not there": (
-        lying(findings=[dict(file=99, line=1, kind="x", severity="low", confidence=1, reason="")]),
+        lying(findings=[{"file": 99, "line": 1, "kind": "x", "severity": "low", "confidence": 1, "reason": ""}]),
         "llm_bad_answer",
     ),
-    "answers to nothing": (lying(rulings=[dict(question=1, ruling="refuted", reason="")]), "llm_bad_answer"),
+    "answers to nothing": (lying(rulings=[{"question": 1, "ruling": "refuted", "reason": ""}]), "llm_bad_answer"),
     "a number beyond one": (
-        lying(findings=[dict(file=1, line=1, kind="concealment", severity="low", confidence=7, reason="")]),
+        lying(
+            findings=[{"file": 1, "line": 1, "kind": "concealment", "severity": "low", "confidence": 7, "reason": ""}]
+        ),
         "llm_bad_answer",
     ),
     "an answer without end": (lambda _: Answer(b"[" * 5_000_000), "llm_bad_answer"),
