@@ -302,7 +302,8 @@ async def open_judge(app: App, policy: Policy, deadline_seconds: float) -> Async
             pause_seconds=pause,
         )
         purse = Purse(app.store, app.clock, settings.llm_model, settings.llm_budget_micros)
-        yield Judge(app.store, client, purse, policy, app.clock, options)
+        places = asyncio.Semaphore(settings.llm_concurrency)
+        yield Judge(app.store, client, purse, policy, app.clock, options, places)
 
 
 def _github(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> GitHub:

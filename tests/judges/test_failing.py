@@ -14,7 +14,7 @@ from assay.model.source import Source
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import scan_source
 from assay.settings import Settings
-from assay.store.scans import Examined, save_scans
+from assay.store.scans import Examined, list_scans, save_scans
 from tests.conftest import SECRET, Registry, open_registry
 from tests.skills import a_skill
 
@@ -201,3 +201,16 @@ async def test_slow_answers_are_waited_for(judged: Registry, model: FakeModel) -
     """I78: the time an answer may take is a setting, and an answer within it counts."""
     model.behave = lambda asked: replace(completion(asked.honest()), delay_seconds=0.3)
     assert (await ask(judged)).problem is None
+
+
+async def test_a_judge_without_a_free_place_has_not_failed(judged: Registry, model: FakeModel) -> None:
+    """Who waits for a place goes back to the queue; nothing is written against the judge."""
+    judge = judged.tools.judge
+    options = replace(judge.options, deadline_seconds=0.1)
+    crowded = replace(judge, options=options, places=asyncio.Semaphore(0))
+    with pytest.raises(ScannerError) as raised:
+        await crowded.judge(SOURCE, scan_source(SOURCE, load_ruleset()), since=judged.app.clock.now())
+    assert raised.value.code == "judge_busy"
+    assert model.asked == []
+    async with judged.app.store.begin() as db:
+        assert await list_scans(db, SOURCE.digest) == []

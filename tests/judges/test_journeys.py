@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from assay.app import open_second_look
+from assay.github.fake import FakeGitHub
 from assay.llm.fake import Answer, Asked, FakeModel, completion, well
-from tests.conftest import SECRET, Registry
+from assay.settings import Settings
+from tests.conftest import SECRET, Registry, open_registry
 from tests.skills import a_skill
 
 CODE = {"SKILL.md": a_skill("greet"), "run.py": "print('hello')\n"}
@@ -117,6 +119,8 @@ async def test_a_refuted_critical_does_not_count(judged: Registry, model: FakeMo
     judge = next(scan for scan in detail["scanResults"] if scan["tier"] == 2)
     assert [(each["ruling"], each["reason"]) for each in judge["rulings"]] == [("refuted", "It is only described.")]
     assert (judge["outcome"], judge["score"], judge["path"]) == ("PASS", 100, "judged")
+    for page in ("/skills/acme/tools/greet", "/skills/acme/tools/greet/versions/1.0.0", f"/submissions/{detail['id']}"):
+        assert "It is only described." in (await judged.client.get(page)).text, page
 
 
 async def test_a_confirmed_critical_is_rejected_with_the_judges_reason(judged: Registry, model: FakeModel) -> None:
@@ -126,6 +130,19 @@ async def test_a_confirmed_critical_is_rejected_with_the_judges_reason(judged: R
     assert (detail["state"], detail["reason"]["code"]) == ("REJECTED", "judge_confirmed")
     assert states(detail) == ["RECEIVED", "TIER1_SCANNING", "TIER2_SCANNING", "REJECTED"]
     assert "DR-001 in SKILL.md line 8" in detail["reason"]["message"]
+
+
+async def test_a_trusted_publisher_is_a_label_and_no_bypass(
+    judged_settings: Settings, github: FakeGitHub, model: FakeModel
+) -> None:
+    """A name that the operators know is shown, and examined like any other."""
+    known = Settings.model_validate(judged_settings.model_dump() | {"trusted_publishers": "ACME, other"})
+    async with open_registry(known, github) as registry:
+        detail = await judge_one(registry, {"SKILL.md": a_skill("greet")})
+        assert "TIER2_SCANNING" in states(detail)
+        assert model.asked
+        assert (await served(registry))["trustedPublisher"] is True
+        assert "trusted publisher" in (await registry.client.get("/skills/acme/tools/greet")).text
 
 
 async def test_what_the_static_scan_refuses_costs_no_token(judged: Registry, model: FakeModel) -> None:

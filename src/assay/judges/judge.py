@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
@@ -63,6 +64,8 @@ class Judge:
     policy: Policy
     clock: Clock
     options: JudgeOptions
+    # So many skills are judged at once.
+    places: asyncio.Semaphore
     # Marks must be such that no skill can foretell them.
     rng: Callable[[], random.Random] = field(default=random.SystemRandom)
 
@@ -80,11 +83,29 @@ class Judge:
         """Ask, and keep the answer. Raises ScannerError while the judge fails; when that has lasted too long since
         then, the judgement says so instead, and a person looks.
         """
+        async with self._a_place():
+            return await self._judge(source, report, since)
+
+    @asynccontextmanager
+    async def _a_place(self) -> AsyncIterator[None]:
+        """One of the places at the judge; who gets none in time waits in the queue, for the judge has not failed."""
         try:
-            async with asyncio.timeout(self.options.deadline_seconds):
+            async with asyncio.timeout(self.options.deadline_seconds / 2):
+                await self.places.acquire()
+        except TimeoutError:
+            wait = max(1.0, self.options.pause_seconds)
+            raise ScannerError("The judge is busy.", code="judge_busy", retry_after_seconds=wait) from None
+        try:
+            yield
+        finally:
+            self.places.release()
+
+    async def _judge(self, source: Source, report: Report, since: datetime) -> Judgement:
+        try:
+            async with asyncio.timeout(self.options.deadline_seconds / 2):
                 judgement = await self._ask_all(source, report)
         except TimeoutError:
-            slow = f"It took longer than {self.options.deadline_seconds:.0f} s."
+            slow = f"It took longer than {self.options.deadline_seconds / 2:.0f} s."
             return await self._failed(source, report, ScannerError(slow, code="llm_too_slow"), since)
         except ScannerError as problem:
             return await self._failed(source, report, problem, since)
