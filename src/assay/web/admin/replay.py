@@ -61,7 +61,12 @@ class FlipsView(View, frozen=True):
     next_after: UUID | None
 
 
-@post("/", summary="Try a ruleset on what is published", status_code=HTTP_200_OK, responses=REFUSALS)
+@post(
+    "/",
+    summary="Try a ruleset on what is published",
+    status_code=HTTP_200_OK,
+    responses=problems(400, 401, 403, 413, 415, 503),
+)
 async def run_replay(assay: Assay, caller: CalledBy, data: JSONBody[ReplayBody]) -> ReplayView:
     """Scans some published contents with it and keeps what it says; nothing that is published changes."""
     ruleset = _ruleset(data.files)
