@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assay.judge.answer import BadAnswer, check_answer, covers, merge_findings
 from assay.judge.brief import MOST_QUESTIONS, Brief, questions_of, write_briefs
-from assay.judge.parts import TooLarge, cut, pieces_of, text_of, text_shown
+from assay.judge.parts import Piece, TooLarge, cut, pieces_of, text_of
 from assay.judge.policy import Policy, weigh
 from assay.llm.fake import Asked
 from assay.model.finding import Report
@@ -25,6 +25,11 @@ REPORT = replace(a_report(a_finding(file="run.py", line=1)), has_code=True)
 
 def briefs(source: Source = SOURCE, report: Report = REPORT, room: int = 20_000) -> list[Brief]:
     return write_briefs(source, report, room=room, rng=random.Random(1))
+
+
+def text_shown(pieces: list[Piece]) -> str:
+    """What the pieces of one file show, without what they repeat."""
+    return "\n".join(line.text for piece in pieces for line in piece.lines[piece.fresh :])
 
 
 def honest(brief: Brief) -> dict:

@@ -6,7 +6,7 @@ out: what cannot be shown as text is named with its size and digest.
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 OVERLAP_LINES = 5
@@ -141,8 +141,3 @@ def _cost(line: Line) -> int:
 
 def _size(piece: Piece) -> int:
     return sum(map(_cost, piece.lines)) + 2 * len(piece.path) + 200
-
-
-def text_shown(pieces: Sequence[Piece]) -> str:
-    """What the pieces of one file show, without what they repeat."""
-    return "\n".join(line.text for piece in pieces for line in piece.lines[piece.fresh :])
