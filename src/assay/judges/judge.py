@@ -129,12 +129,14 @@ class Judge:
             async with gate:
                 return await self._ask(brief, usages, models)
 
+        # A model that was left alone is tried with one question before it gets the others.
+        tried = [await one(briefs[0])] if self.client.breaker.is_open else []
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(brief)) for brief in briefs]
+                tasks = [group.create_task(one(brief)) for brief in briefs[len(tried) :]]
         except ExceptionGroup as problems:
             raise _first(problems) from None
-        checked = tuple(task.result() for task in tasks)
+        checked = (*tried, *(task.result() for task in tasks))
         return self._judgement(source, checked, ", ".join(sorted(set(models))), sum(usages, Usage()), started)
 
     async def _ask(self, brief: Brief, usages: list[Usage], models: list[str]) -> Checked:
