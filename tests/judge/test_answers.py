@@ -159,3 +159,13 @@ def test_whatever_a_model_answers_only_documented_things_happen(data: st.DataObj
         assert finding.message.isprintable()
         assert len(finding.message) <= 500
         assert finding.file in SOURCE.files
+
+
+@pytest.mark.parametrize(
+    "gap", [{"findings": []}, {"receipts": []}, {"canary": "x"}], ids=["control", "receipt", "canary"]
+)
+def test_each_mark_that_is_missing_is_a_finding(gap: dict) -> None:
+    """Of an answer without one of them, nothing is believed."""
+    brief = briefs()[0]
+    checked = check_answer(json.dumps(honest(brief) | gap), brief)
+    assert {finding.family for finding in checked.findings} == {"judge_integrity"}
