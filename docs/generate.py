@@ -13,6 +13,7 @@ from assay.serve.alarm import MEANS, WHAT_TO_DO, Code
 from assay.settings import Settings, variable
 from assay.web.openapi import render_openapi
 from docs.commands import command_reference
+from docs.policy import policy_table
 from docs.rule_pages import rule_pages
 
 DOCS = Path(__file__).parent
@@ -71,6 +72,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "alarms": ("operations.md", alarm_table),
     "chores": ("operations.md", chore_table),
     "commands": ("cli.md", command_reference),
+    "policy": ("policy.md", policy_table),
 }
 
 

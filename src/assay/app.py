@@ -8,16 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
+from time import monotonic
 
 import aiohttp
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from obstore.store import LocalStore, from_url
 
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
-from assay.certify.hallmark import SigningKey
+from assay.certify.keys import SigningKeys
 from assay.discover.all_sources import SourceOptions, all_sources
 from assay.discover.crawl import Asked, Crawler
 from assay.discover.look import Looker
@@ -37,11 +35,18 @@ from assay.github.client import GitHub, GitHubUrls
 from assay.github.identities import open_identities
 from assay.github.oauth import GitHubSignIn
 from assay.github.session import open_session
+from assay.judge.passes import PROMPT
 from assay.judge.policy import Policy
+from assay.judges.judge import Judge, JudgeOptions
+from assay.judges.purse import Purse
+from assay.keyring import KeyFiles, open_keys
+from assay.llm.breaker import Breaker
+from assay.llm.client import Endpoint, ModelClient
+from assay.llm.prices import Prices
 from assay.model.clock import Clock
 from assay.model.discovery import MOST_RESULTS, RegistryKind
 from assay.model.errors import Unavailable
-from assay.model.files import write_once
+from assay.model.judgement import ENGINE_PREFIX
 from assay.model.repository import Host, RepositoryName
 from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
@@ -50,9 +55,11 @@ from assay.projection.rebuild import Backfill
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
+from assay.replay import Replay
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
+from assay.second_look import SecondLook
 from assay.serve.copy import PublishedCopy
 from assay.serve.facts import WatchLimits
 from assay.serve.starter import starter_skills
@@ -61,7 +68,7 @@ from assay.store.allowances import AllowanceBook
 from assay.store.database import Database, PoolOptions, open_database
 from assay.store.embedded import Server
 from assay.store.github_answers import AnswerShelf
-from assay.store.keys import register_key
+from assay.store.keys import register_keys
 from assay.store.migrate import check_schema
 from assay.store.pauses import read_pause
 from assay.submit.repository import SkillFinder
@@ -73,6 +80,8 @@ REMEMBERED_IDENTITIES = 10_000
 WATCH_SECONDS = 2
 # How long a database that has come back may take to say what is in it.
 ENTER_SECONDS = 10
+# Of the time that a submission may take, for the judge.
+JUDGES_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class App:
     edge: Edge
     copy: PublishedCopy
     blobs: Blobs
-    key: SigningKey
+    keys: SigningKeys
     github: GitHub
     git: Git
     finder: SkillFinder
@@ -104,13 +113,13 @@ async def open_app(
     url, clock = database_url(settings), clock or Clock()
     pool = PoolOptions(application=application, watch_seconds=WATCH_SECONDS)
     async with open_database(url, pool) as store, open_session() as session, opened_edge(settings) as edge:
-        key = open_signing_key(settings.data_dir / "keys" / "hallmark.pem")
+        keys = open_keys(key_files(settings))
         try:
-            await _enter(store, key)
+            await _enter(store, keys)
         except Unavailable:
             if not may_wait:
                 raise
-            store.breaker.stay_open_until(partial(_enter_anew, url, application, key))
+            store.breaker.stay_open_until(partial(_enter_anew, url, application, keys))
         copy = PublishedCopy(edge, clock.now)
         store.breaker.on_recovery(copy.forget)
         git = Git()
@@ -122,7 +131,7 @@ async def open_app(
                 edge=edge,
                 copy=copy,
                 blobs=open_blobs(settings),
-                key=key,
+                keys=keys,
                 github=github,
                 git=git,
                 finder=SkillFinder(github, clock, git),
@@ -131,20 +140,20 @@ async def open_app(
             )
 
 
-async def _enter(store: Database, key: SigningKey) -> None:
+async def _enter(store: Database, keys: SigningKeys) -> None:
     """What a database must be like before anybody works with it, and what it must know then."""
     await check_schema(store)
     async with store.begin() as db:
-        await register_key(db, key.id, key.public_pem)
+        await register_keys(db, keys.public)
 
 
-async def _enter_anew(url: str, application: str, key: SigningKey) -> None:
+async def _enter_anew(url: str, application: str, keys: SigningKeys) -> None:
     """The same on a connection of its own, for a process that nothing is let through to yet."""
     async with (
         open_database(url, PoolOptions(size=1, application=application)) as store,
         asyncio.timeout(ENTER_SECONDS),
     ):
-        await _enter(store, key)
+        await _enter(store, keys)
 
 
 @asynccontextmanager
@@ -152,21 +161,27 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
     """What the pipeline works with in a worker process."""
     settings, clock = app.settings, app.clock
     ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
-    ledger = Ledger(
-        app.store,
-        worker=f"{socket.gethostname()}:{os.getpid()}",
-        lease_seconds=deadline_seconds,
-        engine=ENGINE,
-        ruleset=ruleset,
-    )
-    async with open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners:
+    policy = policy_of(settings)
+    async with (
+        open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners,
+        open_judge(app, policy, deadline_seconds) as judge,
+    ):
+        ledger = Ledger(
+            app.store,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            lease_seconds=deadline_seconds,
+            engine=ENGINE,
+            ruleset=ruleset,
+            judge=(judge.engine, judge.prompt) if judge else None,
+        )
         yield Tools(
             store=app.store,
             blobs=app.blobs,
             fetcher=Fetcher(app.github, app.blobs, app.limits, clock, app.git, archive_cache(settings)),
             scanners=scanners,
-            policy=Policy(fast_approve_threshold=settings.fast_approve_threshold),
-            key=app.key,
+            policy=policy,
+            keys=app.keys,
+            judge=judge,
             clock=clock,
             budget=RetryBudget(seconds=settings.retry_seconds),
             identities=SingleFlight(weigh=lambda _: 1, at_most=REMEMBERED_IDENTITIES),
@@ -179,6 +194,11 @@ def archive_cache(settings: Settings) -> ArchiveCache | None:
     """Where the processes of this machine keep archives, if they do."""
     size_bytes = settings.archive_cache_mb * 1024 * 1024
     return ArchiveCache(settings.data_dir / "archives", size_bytes) if size_bytes else None
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Where this registry draws its lines."""
+    return Policy(fast_approve_threshold=settings.fast_approve_threshold, has_judge=settings.llm_url is not None)
 
 
 def backfill_of(app: App, by: str) -> Backfill:
@@ -199,6 +219,28 @@ def pause_gate(app: App) -> Gate:
             return await read_pause(db) is not None
 
     return is_paused
+
+
+def open_replay(app: App) -> Replay:
+    """What tries another ruleset on what is published."""
+    settings = app.settings
+    judge = (f"{ENGINE_PREFIX}{settings.llm_model}", PROMPT) if settings.llm_model else None
+    return Replay(app.store, app.blobs, policy_of(settings), judge)
+
+
+def open_second_look(app: App, tools: Tools) -> SecondLook:
+    """What weighs again what is out."""
+    return SecondLook(
+        store=app.store,
+        blobs=app.blobs,
+        scanners=tools.scanners,
+        judge=tools.judge,
+        policy=tools.policy,
+        keys=app.keys,
+        clock=app.clock,
+        engine=ENGINE,
+        ruleset=load_ruleset().version,
+    )
 
 
 def open_watch(app: App) -> Watch:
@@ -238,6 +280,8 @@ def watch_limits(settings: Settings) -> WatchLimits:
         stuck={state: waiting if state is State.RECEIVED else working for state in ACTIVE},
         oldest_waiting=timedelta(seconds=settings.oldest_waiting_seconds),
         watch_every=timedelta(seconds=settings.watch_seconds) if settings.watch_seconds else None,
+        judge_model=settings.llm_model,
+        judge_budget_micros=settings.llm_budget_micros,
     )
 
 
@@ -301,14 +345,39 @@ def open_blobs(settings: Settings) -> Blobs:
     return Blobs(LocalStore(str(folder), mkdir=True))
 
 
-def open_signing_key(file: Path) -> SigningKey:
-    """The key in this file, made when it is first needed; the first of two makers wins."""
-    if not file.exists():
-        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        write_once(file, Ed25519PrivateKey.generate().private_bytes(*form))
-    private = serialization.load_pem_private_key(file.read_bytes(), password=None)
-    assert isinstance(private, Ed25519PrivateKey)
-    return SigningKey(private)
+def key_files(settings: Settings) -> KeyFiles:
+    """Where the private keys are."""
+    folder = settings.data_dir / "keys"
+    return KeyFiles(settings.hallmark_key_file or folder / "hallmark.pem", settings.oms_key_file or folder / "oms.pem")
+
+
+@asynccontextmanager
+async def open_judge(app: App, policy: Policy, deadline_seconds: float) -> AsyncIterator[Judge | None]:
+    """The judge, if there is a model to ask."""
+    settings = app.settings
+    if settings.llm_url is None or settings.llm_model is None:
+        yield None
+        return
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else None
+    prices = Prices(settings.llm_prompt_price, settings.llm_completion_price)
+    pause = float(settings.llm_pause_seconds)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        client = ModelClient(
+            session,
+            Endpoint(settings.llm_url, settings.llm_model, key, settings.llm_timeout_seconds, prices),
+            Breaker(monotonic, pause),
+            asyncio.Semaphore(settings.llm_concurrency),
+            retry_pause_seconds=min(1.0, pause),
+        )
+        options = JudgeOptions(
+            window_tokens=settings.llm_window_tokens,
+            deadline_seconds=deadline_seconds * JUDGES_SHARE,
+            patience=timedelta(seconds=settings.llm_patience_seconds),
+            pause_seconds=pause,
+        )
+        purse = Purse(app.store, app.clock, settings.llm_model, settings.llm_budget_micros)
+        places = asyncio.Semaphore(settings.llm_concurrency)
+        yield Judge(app.store, client, purse, policy, app.clock, options, places)
 
 
 def _source_options(settings: Settings) -> SourceOptions:

@@ -8,6 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.clock import Clock
 from assay.queue.periodic import Chore
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
+from assay.replay import FIND_STALE, find_stale_verdicts
+from assay.scan.ruleset import load_ruleset
 from assay.serve.alarm import Code
 from assay.serve.alarms import RECONCILE, WATCH, raise_alarms
 from assay.serve.facts import WatchLimits, read_facts
@@ -24,6 +26,7 @@ log = structlog.get_logger()
 
 def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
     """Every worker runs all of them; a lock in the database makes that one at a time."""
+    ruleset = load_ruleset().version
     return (
         Chore("number changes", every_seconds=5, budget_seconds=15, work=number_changes),
         Chore("fold installs", every_seconds=60, budget_seconds=60, work=partial(count_installs, clock=clock)),
@@ -32,6 +35,7 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
         Chore(RESCUE_ORPHANS, every_seconds=30, budget_seconds=20, work=partial(rescue_orphans, now=clock.now)),
         Chore(WATCH, every_seconds=30, budget_seconds=20, work=partial(watch_queue, limits=limits, clock=clock)),
         Chore(PROBE, every_seconds=60, budget_seconds=60, work=probe_search),
+        Chore(FIND_STALE, every_seconds=60, budget_seconds=30, work=partial(find_stale_verdicts, ruleset=ruleset)),
         Chore("forget old records", every_seconds=60, budget_seconds=30, work=forget_old_records),
         Chore(RECONCILE, every_seconds=900, budget_seconds=120, work=reconcile_counts),
     )

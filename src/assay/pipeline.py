@@ -7,19 +7,23 @@ import structlog
 
 from assay.blobs.blobs import Blobs
 from assay.certify.certify import certify_source
-from assay.certify.hallmark import SigningKey
+from assay.certify.keys import SigningKeys
 from assay.current import running
 from assay.fetch.flight import SingleFlight
 from assay.fetch.source import Fetcher, Resolution
-from assay.judge.policy import Policy, judge_report
+from assay.judge.answer import covers
+from assay.judge.policy import Policy, judge_report, weigh
+from assay.judges.judge import Judge
 from assay.model.clock import Clock
-from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
+from assay.model.errors import Invalid, NotFound, RateLimited, ScannerError, Unavailable
+from assay.model.finding import Report
 from assay.model.naming import listing_name, slug_of
 from assay.model.repository import Repository
+from assay.model.source import Source
 from assay.model.submission import Reason, Submission
-from assay.model.verdict import Decision
+from assay.model.verdict import Decision, Weighed
 from assay.publish.identity import record_identity
-from assay.publish.ledger import Ledger
+from assay.publish.ledger import Ledger, Started
 from assay.publish.postpone import give_up, retry_or_fail, snooze
 from assay.publish.publish import Approved
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
@@ -30,6 +34,7 @@ from assay.queue.retry import RetryBudget
 from assay.scan.front_matter import describe
 from assay.scanners.pool import Scanners
 from assay.store.database import Database
+from assay.store.scans import Examined
 from assay.store.transitions import LostLease, renew
 from assay.submit.accept import Request, accept_submission
 
@@ -49,7 +54,8 @@ class Tools:
     fetcher: Fetcher
     scanners: Scanners
     policy: Policy
-    key: SigningKey
+    keys: SigningKeys
+    judge: Judge | None
     clock: Clock
     budget: RetryBudget
     identities: SingleFlight[Repository]
@@ -76,18 +82,32 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
     async with tools.fetcher.fetch(submission) as fetched:
         source = fetched.source
         await _identify(submission, fetched.resolution, tools)
-        submission, known, listed = await tools.ledger.start_scan(submission, source)
-        report = known or await tools.scanners.scan(source)
-        verdict = judge_report(report, tools.policy)
-        if verdict.decision is not Decision.APPROVE:
+        started = await tools.ledger.start_scan(submission, source)
+        report = started.report or await tools.scanners.scan(source)
+        submission, weighed = await _weigh(started, source, report, tools)
+        if weighed.verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
-                return await refuse_skill(db, submission, source, report, verdict)
-        name = _name(submission, listed)
-        certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
+                return await refuse_skill(db, submission, source, weighed)
+        name = _name(submission, started.listed)
+        certificate = certify_source(name, source, weighed, tools.keys, tools.clock.now())
         description = describe(source.skill_md)
         await tools.blobs.save(source)
-        approved = Approved(name, source, description, report, verdict, certificate)
+        approved = Approved(name, source, description, weighed, certificate)
         return await tools.ledger.publish(submission, approved)
+
+
+async def _weigh(started: Started, source: Source, report: Report, tools: Tools) -> tuple[Submission, Weighed]:
+    """The verdict; if it needs the judge, the judge is asked, unless it has said before what is asked now."""
+    known = started.judgement if started.judgement and covers(started.judgement, report) else None
+    verdict, static = weigh(report, tools.policy, known), judge_report(report, tools.policy)
+    if verdict is not None:
+        return started.submission, Weighed(report, known, verdict, verdict if known is None else static)
+    assert tools.judge is not None
+    submission = await tools.ledger.start_judging(started.submission, Examined(source.manifest, report, static))
+    judgement = await tools.judge.judge(source, report, since=submission.received_at)
+    verdict = weigh(report, tools.policy, judgement)
+    assert verdict is not None
+    return submission, Weighed(report, judgement, verdict, static)
 
 
 def _name(submission: Submission, listed: str | None) -> str:
@@ -162,7 +182,7 @@ async def _settle(submission: Submission, problem: NotFound | Invalid | Unavaila
         async with tools.store.begin() as db:
             held = await renew(db, submission)
             match problem:
-                case RateLimited():
+                case RateLimited() | ScannerError():
                     return await snooze(db, held, reason, problem.retry_after_seconds)
                 case Unavailable():
                     return await retry_or_fail(db, held, reason, tools.budget)

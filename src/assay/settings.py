@@ -24,6 +24,7 @@ from assay.github.auth import AppOptions
 from assay.model.discovery import MOST_RESULTS, SOURCE_NAMES, RegistryKind
 from assay.model.errors import Invalid
 from assay.model.files import write_once
+from assay.model.repository import Host, RepositoryName
 
 PREFIX = "ASSAY_"
 CONFIG_VARIABLE = "ASSAY_CONFIG"
@@ -84,6 +85,10 @@ class Settings(BaseModel):
     oauth_client_id: str | None = Field(None, description="OAuth app for sign-in with GitHub. None: no such sign-in.")
     oauth_client_secret: SecretStr | None = Field(None, description="Secret of the OAuth app.")
     admin_logins: tuple[str, ...] = Field((), description="GitHub logins that are administrators, separated by commas.")
+    trusted_publishers: tuple[str, ...] = Field(
+        (),
+        description="Owners on GitHub whose skills carry a label, separated by commas; examined all the same.",
+    )
     worker_batch: int = Field(10, ge=1, le=100, description="Jobs that a worker claims at once.")
     worker_concurrency: int = Field(
         20, ge=2, le=100, description="Batches in flight in a worker; 10 × 20 are 200 submissions."
@@ -97,6 +102,36 @@ class Settings(BaseModel):
         30, ge=0, le=3600, description="The n-th retry waits n times as long; three retries, then FAILED."
     )
     fast_approve_threshold: int = Field(75, ge=0, le=100, description="Scores above it need no LLM judge at first.")
+    llm_url: HttpUrl | None = Field(
+        None, description="The judge: an endpoint that speaks OpenAI's chat completions, up to `/v1`. None: no judge."
+    )
+    llm_model: str | None = Field(None, min_length=1, max_length=200, description="The model that is asked for.")
+    llm_api_key: SecretStr | None = Field(None, description="The key of the endpoint, if it wants one.")
+    llm_daily_budget: float | None = Field(
+        5.0,
+        ge=0,
+        le=1_000_000,
+        description="So much may be spent a day, in the unit of the prices; then the judge waits.",
+    )
+    llm_prompt_price: float = Field(0.0, ge=0, le=10_000, description="The price of a million tokens that are sent.")
+    llm_completion_price: float = Field(0.0, ge=0, le=10_000, description="The price of a million tokens of answers.")
+    llm_timeout_seconds: float = Field(60.0, ge=0.05, le=600, description="How long one answer may take.")
+    llm_window_tokens: int = Field(
+        32_000, ge=8_000, le=2_000_000, description="What the model can read at once; more is read in parts."
+    )
+    llm_concurrency: int = Field(8, ge=1, le=200, description="Questions under way at once in a worker.")
+    llm_pause_seconds: int = Field(
+        30, ge=0, le=3600, description="A judge that fails is left alone for so long, and submissions wait as long."
+    )
+    llm_patience_seconds: int = Field(
+        21_600, ge=0, le=2_592_000, description="A judge that fails for so long is not waited for: a person looks."
+    )
+    hallmark_key_file: Path | None = Field(
+        None, description="The Ed25519 key of hallmarks and signed answers. None: one in the data directory."
+    )
+    oms_key_file: Path | None = Field(
+        None, description="The P-256 key of `skill.oms.sig`. None: one in the data directory."
+    )
     stuck_seconds: int = Field(
         300, ge=10, le=86400, description="A submission is stuck after so long in an active state."
     )
@@ -157,6 +192,7 @@ class Settings(BaseModel):
         "github_app_installations",
         "git_hosts",
         "admin_logins",
+        "trusted_publishers",
         "discovery_sources",
         "discovery_topics",
         "discovery_organisations",
@@ -171,7 +207,7 @@ class Settings(BaseModel):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("admin_logins")
+    @field_validator("admin_logins", "trusted_publishers")
     @classmethod
     def _are_logins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         """In lower case, because GitHub's logins have none."""
@@ -252,6 +288,12 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _a_judge_is_complete(self) -> Self:
+        if (self.llm_url is None) != (self.llm_model is None):
+            raise ValueError("ASSAY_LLM_URL, ASSAY_LLM_MODEL: set both or neither")
+        return self
+
+    @model_validator(mode="after")
     def _an_oauth_app_is_complete(self) -> Self:
         if (self.oauth_client_id is None) != (self.oauth_client_secret is None):
             raise ValueError("ASSAY_OAUTH_CLIENT_ID, ASSAY_OAUTH_CLIENT_SECRET: set both or neither")
@@ -282,6 +324,15 @@ class Settings(BaseModel):
             return cls.model_validate({**(file or {}), **present})
         except ValidationError as problem:
             raise Invalid(_first_problem(problem), code="bad_setting") from None
+
+    def is_trusted(self, repository: RepositoryName) -> bool:
+        """Whether a repository is of a publisher whom the operators know: a label, which opens no door."""
+        return repository.host is Host.GITHUB and repository.owner.lower() in self.trusted_publishers
+
+    @property
+    def llm_budget_micros(self) -> int | None:
+        """The budget of a day in millionths."""
+        return None if self.llm_daily_budget is None else round(self.llm_daily_budget * 1_000_000)
 
     @property
     def base_url(self) -> str:

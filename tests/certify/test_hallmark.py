@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.app import open_signing_key
 from assay.certify.hallmark import open_hallmark, sign_hallmark
 from assay.certify.tier import STEPS, tier_of, trust_of
+from assay.keyring import open_signing_key
 from assay.model.skill import Tier
 from assay.model.source import Source
 

@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from assay.cli.scan.sarif import LEVELS, SECURITY_SEVERITIES
 from assay.github.fake import FakeGitHub, FakeServer
 from assay.model.finding import Severity
 from assay.scan.ruleset import load_ruleset
+from assay.serve.sarif import LEVELS, SECURITY_SEVERITIES
 from tests.archives import a_zip
 from tests.cli.here import assay_here
 from tests.cli.scan.skills_here import RULE, below, written

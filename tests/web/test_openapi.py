@@ -90,6 +90,7 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
             "diff": {"from": "1.0.0"},
             "compare": {"from": "1.0.0"},
             "check": {"name": "pdf"},
+            "replay": {"ruleset": "sha256:0"},
         }
         given = needed.get(path.rpartition("/")[2], {})
         key = {"X-Internal-Key": SECRET} if "security" in operation else {}

@@ -2,28 +2,48 @@
 
 from datetime import datetime
 
-from assay.certify.hallmark import SigningKey, sign_hallmark
+from assay.certify.hallmark import sign_hallmark
+from assay.certify.keys import SigningKeys
+from assay.certify.oms import sign_model
 from assay.certify.tier import METHOD, tier_of, trust_of
-from assay.model.finding import Report
+from assay.model.naming import slug_in
 from assay.model.skill import Certificate
-from assay.model.source import Source
-from assay.model.verdict import Verdict
+from assay.model.source import Manifest, Source
+from assay.model.verdict import Weighed
 
 
-def certify_source(
-    name: str, source: Source, report: Report, verdict: Verdict, key: SigningKey, now: datetime
-) -> Certificate:
+def certify_source(name: str, source: Source, weighed: Weighed, keys: SigningKeys, now: datetime) -> Certificate:
     """The certificate of exactly these bytes under this name."""
-    tier = tier_of(frozenset({1}), reviewed=False)
+    return certify(name, source.manifest, source.commit, weighed, keys, now)
+
+
+def certify(
+    name: str,
+    manifest: Manifest,
+    commit: str,
+    weighed: Weighed,
+    keys: SigningKeys,
+    now: datetime,
+    *,
+    reviewed: bool = False,
+) -> Certificate:
+    """The same for whoever knows the files by their digests."""
+    judgement, verdict = weighed.judgement, weighed.verdict
+    scans: list[dict[str, object]] = [
+        {"tier": 1, "engine": weighed.report.engine, "ruleset": weighed.report.ruleset, "score": weighed.static.score}
+    ]
+    if judgement is not None:
+        scans.append({"tier": 2, "engine": judgement.engine, "ruleset": judgement.prompt, "model": judgement.model})
+    tier = tier_of(frozenset({1} if judgement is None else {1, 2}), reviewed=reviewed)
     trust_score, trust_tier = trust_of(tier, verdict.score)
     predicate = {
         "skill": name,
-        "commit": source.commit,
+        "commit": commit,
         "tier": tier.value,
         "score": verdict.score,
         "outcome": verdict.outcome.value,
-        "path": verdict.path,
-        "scans": [{"tier": 1, "engine": report.engine, "ruleset": report.ruleset}],
+        "path": verdict.path.value,
+        "scans": scans,
         "certifiedAt": now.isoformat(),
     }
     return Certificate(
@@ -33,5 +53,6 @@ def certify_source(
         trust_score=trust_score,
         trust_tier=trust_tier,
         certified_at=now,
-        hallmark=sign_hallmark(source.manifest, predicate, key),
+        hallmark=sign_hallmark(manifest, predicate, keys.hallmark),
+        oms_signature=sign_model(slug_in(name), manifest, keys.model),
     )

@@ -10,11 +10,12 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from assay.certify.envelope import PAYLOAD_TYPE, STATEMENT_TYPE, signed_bytes
 from assay.model.source import Manifest
 
-PAYLOAD_TYPE = "application/vnd.in-toto+json"
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:assay:hallmark:v1"
+# The name of the first subject: everything together.
+WHOLE = "content"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class SigningKey:
 
 def sign_hallmark(manifest: Manifest, predicate: Mapping[str, object], key: SigningKey) -> dict[str, object]:
     """A DSSE envelope whose payload names the whole and each file by hash."""
-    whole = {"name": "content", "digest": {"sha256": manifest.digest.removeprefix("sha256:")}}
+    whole = {"name": WHOLE, "digest": {"sha256": manifest.digest.removeprefix("sha256:")}}
     files = [{"name": entry.path, "digest": {"sha256": entry.sha256}} for entry in manifest.files]
     statement = {
         "_type": STATEMENT_TYPE,
@@ -49,7 +50,7 @@ def sign_hallmark(manifest: Manifest, predicate: Mapping[str, object], key: Sign
         "predicate": dict(predicate),
     }
     payload = msgspec.json.encode(statement, order="sorted")
-    signature = key.private.sign(_signed_bytes(payload))
+    signature = key.private.sign(signed_bytes(payload))
     return {
         "payloadType": PAYLOAD_TYPE,
         "payload": base64.b64encode(payload).decode(),
@@ -57,15 +58,29 @@ def sign_hallmark(manifest: Manifest, predicate: Mapping[str, object], key: Sign
     }
 
 
+class _Signature(msgspec.Struct):
+    keyid: str
+    sig: bytes
+
+
+class _Envelope(msgspec.Struct, rename="camel"):
+    payload_type: str
+    payload: bytes
+    signatures: list[_Signature]
+
+
 def open_hallmark(envelope: Mapping[str, object], public_keys: Mapping[str, str]) -> dict[str, object] | None:
-    """The statement inside if one of these keys (id → PEM) has signed it, else None."""
-    payload = base64.b64decode(str(envelope["payload"]))
-    signatures = envelope["signatures"]
-    assert isinstance(signatures, list)
-    for each in signatures:
-        pem = public_keys.get(each["keyid"])
-        if pem is not None and _is_signed(pem, base64.b64decode(each["sig"]), payload):
-            statement: dict[str, object] = msgspec.json.decode(payload)
+    """The statement inside if one of these keys (id → PEM) has signed it, else None. It may be anybody's."""
+    try:
+        given = msgspec.convert(envelope, _Envelope, strict=True)
+    except msgspec.ValidationError:
+        return None
+    if given.payload_type != PAYLOAD_TYPE:
+        return None
+    for each in given.signatures:
+        pem = public_keys.get(each.keyid)
+        if pem is not None and _is_signed(pem, each.sig, given.payload):
+            statement: dict[str, object] = msgspec.json.decode(given.payload)
             return statement
     return None
 
@@ -78,15 +93,10 @@ def key_id(public: Ed25519PublicKey) -> str:
 
 def _is_signed(pem: str, signature: bytes, payload: bytes) -> bool:
     public = serialization.load_pem_public_key(pem.encode())
-    assert isinstance(public, Ed25519PublicKey)
+    if not isinstance(public, Ed25519PublicKey):
+        return False
     try:
-        public.verify(signature, _signed_bytes(payload))
+        public.verify(signature, signed_bytes(payload))
     except InvalidSignature:
         return False
     return True
-
-
-def _signed_bytes(payload: bytes) -> bytes:
-    """DSSE's pre-authentication encoding: the type is signed together with the payload."""
-    kind = PAYLOAD_TYPE.encode()
-    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)

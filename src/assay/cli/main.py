@@ -38,6 +38,15 @@ class Commands(LazyGroup):
             "assay.cli.mirror.command:mirror",
             "Keep a verified copy of a registry: its feed, listings, contents and blocklist.",
         ),
+        "replay": Lazy(
+            "assay.cli.replay:replay",
+            "Say which published skills a ruleset would not publish; nothing that is published changes.",
+        ),
+        "verify": Lazy(
+            "assay.cli.verify.command:verify",
+            "Say whether a skill is what a registry has certified: every file, and no other.",
+        ),
+        "keys": Lazy("assay.cli.keys:app", "The keys that sign: list, rotate."),
         "doctor": Lazy("assay.cli.doctor.command:doctor", "Look at everything, and say what to do."),
         "admin": Lazy("assay.cli.admin:app", "Administrators: create, list, disable."),
     }

@@ -12,7 +12,8 @@ AssayError
 ├── Throttled      the caller has tried too often; again after `retry_after_seconds`
 └── Unavailable    the world's fault; try again after `retry_after_seconds`
     ├── RateLimited    a budget of the outside world is spent until then
-    └── Refused        the outside world knows what we want and does not let us
+    ├── Refused        the outside world knows what we want and does not let us
+    └── ScannerError   a scanner did not work, which says nothing about the skill; waiting for it is no attempt
 
 Each carries a `code`, a stable slug that clients may branch on. Anything else that is raised is a bug.
 """
@@ -114,3 +115,9 @@ class Refused(Unavailable):
     """The outside world does not let us; that says nothing about what is there."""
 
     code = "refused"
+
+
+class ScannerError(Unavailable):
+    """A scanner did not work."""
+
+    code = "scanner_error"

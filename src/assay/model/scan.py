@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from assay.model.finding import Report
+from assay.model.judgement import Ruled, Usage
 from assay.model.verdict import Decision, Outcome
 
 
@@ -19,3 +20,9 @@ class Scan:
     path: str | None
     report: Report
     created_at: datetime
+    # Of a judge: the model that answered, what that cost, and what it said to the findings of the static scan.
+    model: str | None = None
+    usage: Usage | None = None
+    rulings: tuple[Ruled, ...] = ()
+    # Why it failed.
+    problem: str | None = None

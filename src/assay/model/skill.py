@@ -48,6 +48,8 @@ class Certificate:
     trust_tier: TrustTier
     certified_at: datetime
     hallmark: Mapping[str, object]
+    # The content alone, signed for tools that know models and nothing of skills.
+    oms_signature: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

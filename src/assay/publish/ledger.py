@@ -5,35 +5,60 @@ there are always others that have something to write, too.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
+from assay.model.judgement import Judgement
 from assay.model.source import Source
 from assay.model.submission import State, Submission
 from assay.publish.publish import Approved, publish_again, publish_all
 from assay.queue.batch import Batches
 from assay.queue.job import Job
 from assay.store.database import Database
+from assay.store.judgements import find_judgements
 from assay.store.pauses import read_pause
-from assay.store.scans import find_reports
+from assay.store.scans import Examined, find_reports, save_scans
 from assay.store.skills import find_names
 from assay.store.transitions import LostLease, Move, Step, claim_submissions, move_all
 
 AT_MOST = 50
-Started = tuple[Submission, Report | None, str | None]
+# Who judges, and in which words it is asked.
+JudgeKey = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A submission that is being scanned; what is known of its bytes, and under which name the skill is listed."""
+
+    submission: Submission
+    report: Report | None
+    judgement: Judgement | None
+    listed: str | None
 
 
 class Ledger:
     """Claims, starts and publishes for one worker process."""
 
-    def __init__(self, store: Database, *, worker: str, lease_seconds: float, engine: str, ruleset: str) -> None:
+    def __init__(
+        self,
+        store: Database,
+        *,
+        worker: str,
+        lease_seconds: float,
+        engine: str,
+        ruleset: str,
+        judge: JudgeKey | None = None,
+    ) -> None:
         self._store = store
         self._worker = worker
         self._lease_seconds = lease_seconds
         self._engine = engine
         self._ruleset = ruleset
+        self._judge = judge
         self._claims = Batches(self._claim_all, at_most=AT_MOST)
         self._starts = Batches(self._start_all, at_most=AT_MOST)
+        self._judgings = Batches(self._judge_all, at_most=AT_MOST)
         self._publications = Batches(self._publish_all, at_most=AT_MOST)
 
     async def claim(self, job: Job) -> Submission | None:
@@ -41,8 +66,12 @@ class Ledger:
         return await self._claims.do(job)
 
     async def start_scan(self, submission: Submission, source: Source) -> Started:
-        """Say that it is fetched; and what is known of these bytes, and under which name the skill is listed."""
+        """Say that it is fetched."""
         return await self._starts.do((submission, source))
+
+    async def start_judging(self, submission: Submission, examined: Examined) -> Submission:
+        """Keep what the static scan saw, and say that the judge is asked."""
+        return await self._judgings.do((submission, examined))
 
     async def publish(self, submission: Submission, approved: Approved) -> Submission:
         """Put it out, or refuse it because its name or folder is another's."""
@@ -65,6 +94,7 @@ class Ledger:
         async with self._store.begin() as db:
             digests = [source.digest for _, source in wanted]
             known = await find_reports(db, digests, 1, self._engine, self._ruleset)
+            judged = await find_judgements(db, digests, *self._judge) if self._judge else {}
             listed = [submission.skill_id for submission, _ in wanted if submission.skill_id]
             names = await find_names(db, listed) if listed else {}
             moved = await move_all(db, [_fetched(submission, source) for submission, source in wanted])
@@ -72,13 +102,30 @@ class Ledger:
                 # Rolls the batch back; alone, only the one that lost its lease will fail.
                 raise LostLease("A submission was taken over while it was being fetched.")
         return [
-            (
+            Started(
                 moved[submission.id],
                 known.get(source.digest),
+                judged.get(source.digest),
                 names.get(submission.skill_id) if submission.skill_id else None,
             )
             for submission, source in wanted
         ]
+
+    async def _judge_all(self, wanted: Sequence[tuple[Submission, Examined]]) -> list[Submission]:
+        assert self._judge is not None
+        async with self._store.begin() as db:
+            await save_scans(db, 1, [examined for _, examined in wanted])
+            step = Step(State.TIER2_SCANNING, "scanned", {"engine": self._judge[0]})
+            moved = await move_all(
+                db,
+                [
+                    Move(submission, (step,), "worker", {"content_digest": examined.report.digest})
+                    for submission, examined in wanted
+                ],
+            )
+            if len(moved) != len(wanted):
+                raise LostLease("A submission was taken over while it was being scanned.")
+        return [moved[submission.id] for submission, _ in wanted]
 
     async def _publish_all(self, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
         async with self._store.begin() as db:

@@ -6,13 +6,12 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.finding import Report
 from assay.model.ids import new_id
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.source import Source
 from assay.model.standing import VersionStatus
 from assay.model.submission import Reason, State, Submission
-from assay.model.verdict import Verdict
+from assay.model.verdict import Path, Verdict, Weighed
 from assay.publish.block import blocked, blocks_of
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
@@ -25,6 +24,7 @@ from assay.store.publications import (
     make_live,
 )
 from assay.store.scans import Examined, save_scans
+from assay.store.second_looks import add_second_looks
 from assay.store.skills import list_versions
 from assay.store.transitions import LostLease, Move, Step, move_all, move_one
 
@@ -38,14 +38,18 @@ class Approved:
     name: str
     source: Source
     description: Description
-    report: Report
-    verdict: Verdict
+    weighed: Weighed
     certificate: Certificate
 
     @property
+    def verdict(self) -> Verdict:
+        """Why it goes public."""
+        return self.weighed.verdict
+
+    @property
     def examined(self) -> Examined:
-        """What the scan is kept from."""
-        return Examined(self.source.manifest, self.report, self.verdict)
+        """What the static scan is kept from."""
+        return Examined(self.source.manifest, self.weighed.report, self.weighed.static)
 
 
 async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
@@ -75,6 +79,7 @@ async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Ap
     if len(moved) != len(moves):
         # Rolls the batch back; alone, only the one that lost its lease will fail.
         raise LostLease("A submission was taken over while it was being published.")
+    await _look_again_later(db, [approved for _, approved, _ in news])
     return [moved.get(submission.id) for submission, _ in wanted]
 
 
@@ -101,7 +106,15 @@ async def publish_again(db: AsyncConnection, submission: Submission, approved: A
     new = NewVersion(listing, version, version.ordinal, scans[digest], submission.id)
     # A version exists exactly if the content changed; known content becomes live again as it was.
     await (make_live(db, new) if known else list_next_version(db, new))
+    await _look_again_later(db, [approved])
     return await move_one(db, _published(submission, approved, listing.id, version))
+
+
+async def _look_again_later(db: AsyncConnection, published: Sequence[Approved]) -> None:
+    """What nobody but the static scan has looked at yet is due for the judge, in the transaction that lets it out."""
+    digests = [each.source.digest for each in published if each.verdict.path is Path.FAST_APPROVE]
+    if digests:
+        await add_second_looks(db, digests, why=Path.FAST_APPROVE.value)
 
 
 def _first_version(submission: Submission, approved: Approved, scan_id: int) -> NewVersion:

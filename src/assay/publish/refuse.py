@@ -3,10 +3,9 @@
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import AssayError
-from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.submission import Reason, State, Submission
-from assay.model.verdict import Decision, Verdict
+from assay.model.verdict import Decision, Path, Verdict, Weighed
 from assay.store.scans import Examined, save_scans
 from assay.store.transitions import Step, move
 
@@ -27,14 +26,12 @@ async def refuse_submission(db: AsyncConnection, submission: Submission, reason:
     return await move(db, submission, step, actor="worker", **_reason_columns(reason))
 
 
-async def refuse_skill(
-    db: AsyncConnection, submission: Submission, source: Source, report: Report, verdict: Verdict
-) -> Submission:
+async def refuse_skill(db: AsyncConnection, submission: Submission, source: Source, weighed: Weighed) -> Submission:
     """The verdict is no, or not without a person: the findings are kept and the reason is shown."""
+    verdict = weighed.verdict
     assert verdict.reason is not None
-    await save_scans(db, 1, [Examined(source.manifest, report, verdict)])
-    to = State.NEEDS_REVIEW if verdict.decision is Decision.REVIEW else State.TIER1_FAILED
-    step = Step(to, "judged", {"score": verdict.score, "reason": verdict.reason.code})
+    await save_scans(db, 1, [Examined(source.manifest, weighed.report, weighed.static)])
+    step = Step(_state_of(verdict), "judged", {"score": verdict.score, "reason": verdict.reason.code})
     return await move(
         db,
         submission,
@@ -44,6 +41,12 @@ async def refuse_skill(
         score=verdict.score,
         **_reason_columns(verdict.reason),
     )
+
+
+def _state_of(verdict: Verdict) -> State:
+    if verdict.decision is Decision.REVIEW:
+        return State.NEEDS_REVIEW
+    return State.REJECTED if verdict.path is Path.JUDGED else State.TIER1_FAILED
 
 
 def reason_of(problem: AssayError) -> Reason:

@@ -29,6 +29,9 @@ class Code(StrEnum):
     SOURCE_DARK = "source_dark"
     DISCOVERY_BLIND = "discovery_blind"
     DISCOVERY_COVERAGE = "discovery_coverage"
+    JUDGE_DOWN = "judge_down"
+    JUDGE_BUDGET_SPENT = "judge_budget_spent"
+    JUDGE_BEHIND = "judge_behind"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -54,6 +57,9 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.SOURCE_DARK: "three runs in a row of a source have found nothing at all, new or known",
         Code.DISCOVERY_BLIND: "a question whose answer is known did not find it",
         Code.DISCOVERY_COVERAGE: "fewer than 80 % of the known repositories were found in the last week",
+        Code.JUDGE_DOWN: "the model of the judge has failed five times in a row",
+        Code.JUDGE_BUDGET_SPENT: "a question was not asked because `ASSAY_LLM_DAILY_BUDGET` is spent",
+        Code.JUDGE_BEHIND: "something published has waited for a second look for more than a day",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -79,6 +85,9 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.SOURCE_DARK: "Its service has changed or refuses us: try `assay crawl SOURCE --dry-run`.",
         Code.DISCOVERY_BLIND: "Compare what the service answers with what the source expects; the docs say how.",
         Code.DISCOVERY_COVERAGE: "Enable more sources, or look why those that run do not find what is missing.",
+        Code.JUDGE_DOWN: "Look at the endpoint, its key and its limits. Submissions wait, then a person looks.",
+        Code.JUDGE_BUDGET_SPENT: "Raise `ASSAY_LLM_DAILY_BUDGET`, or wait for tomorrow (UTC): submissions wait, too.",
+        Code.JUDGE_BEHIND: "Start more workers, raise `ASSAY_LLM_CONCURRENCY`, or look why the judge fails.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
+from assay.llm.breaker import FAILURES
+from assay.llm.prices import MICROS
 from assay.model.submission import State
 from assay.queue.rescue import RESCUE_ORPHANS
 from assay.serve.alarm import Alarm, Code
@@ -17,6 +19,7 @@ RECONCILE = "reconcile counters"
 # Once may be a coincidence: a lock, a restart.
 FAILING_AFTER = 2
 FEW, MOST = 10, 0.5
+BEHIND = timedelta(days=1)
 
 
 def raise_alarms(facts: QueueFacts, limits: WatchLimits) -> list[Alarm]:
@@ -63,9 +66,11 @@ def _stage_stalled(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
     start = facts.now - limits.stall
     scanned = facts.oldest.get(State.TIER1_SCANNING)
     out_of_scan = JUDGED.brings | REFUSED.brings | {State.TIER2_SCANNING}
+    judged = facts.oldest.get(State.TIER2_SCANNING)
     had_work: tuple[tuple[str, Stage, datetime | None], ...] = (
         ("fetch", Stage("", FETCHED.brings | out_of_scan), facts.due_since),
         ("scan", Stage("", out_of_scan), scanned.updated_at if scanned else None),
+        ("judge", Stage("", JUDGED.brings | REFUSED.brings), judged.updated_at if judged else None),
     )
     for name, stage, since in had_work:
         if since is not None and since <= start and not stage.count(facts.flow.stall):
@@ -132,6 +137,29 @@ def _tokens_refused(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
         yield Alarm(Code.TOKENS_REFUSED, f"GitHub refuses {facts.refused_tokens} of our tokens.")
 
 
+def _judge_down(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    """A judge that gives no verdicts must not look like one that has nothing to do."""
+    judge = facts.judge
+    if limits.judge_model is not None and judge.failures >= FAILURES:
+        said = f": {judge.problem}" if judge.problem else "."
+        yield Alarm(Code.JUDGE_DOWN, f"The model has failed {judge.failures:,} times in a row{said}")
+
+
+def _judge_budget_spent(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    stopped = facts.judge.stopped_at
+    if limits.judge_model is not None and stopped is not None:
+        finding = f"The judge has stopped: {facts.judge.spent_micros / MICROS:.2f} were spent today."
+        yield Alarm(Code.JUDGE_BUDGET_SPENT, finding, since=stopped)
+
+
+def _judge_behind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
+    oldest = facts.judge.oldest_second_look_at
+    if oldest is not None and facts.now - oldest > BEHIND:
+        number = _capped(facts.judge.second_looks)
+        finding = f"{number} published contents wait for a second look, one since {oldest:%Y-%m-%d}."
+        yield Alarm(Code.JUDGE_BEHIND, finding, since=oldest + BEHIND)
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -162,6 +190,9 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _search_misses,
     _tokens_refused,
     lambda facts, _: discovery_alarms(facts.discovery, facts.now),
+    _judge_down,
+    _judge_budget_spent,
+    _judge_behind,
     _detector_blind,
     _paused,
 )

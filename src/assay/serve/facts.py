@@ -19,6 +19,7 @@ from assay.store.chores import ChoreRecord, list_chores
 from assay.store.counts import count_arrivals, count_by_state
 from assay.store.discovery_sources import DiscoveryFacts, read_discovery
 from assay.store.held_jobs import list_unreadable_jobs
+from assay.store.llm_usage import JudgeRecord, read_judge_record
 from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
 from assay.store.probes import ProbeRecord, read_probes
@@ -40,6 +41,10 @@ class WatchLimits:
     alive: timedelta = timedelta(seconds=30)
     # How often sources are looked at; None if nobody does.
     watch_every: timedelta | None = None
+
+    # The model of the judge, if there is one, and what it may cost a day, in millionths.
+    judge_model: str | None = None
+    judge_budget_micros: int | None = None
 
     @property
     def stall(self) -> timedelta:
@@ -89,6 +94,7 @@ class QueueFacts:
     search: ProbeRecord = field(default_factory=ProbeRecord)
     refused_tokens: int = 0
     discovery: DiscoveryFacts = field(default_factory=DiscoveryFacts)
+    judge: JudgeRecord = field(default_factory=JudgeRecord)
 
     @property
     def waiting(self) -> int:
@@ -126,6 +132,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         search=await read_probes(db, at_most=COUNTED + 1),
         refused_tokens=await count_refused(db),
         discovery=await read_discovery(db),
+        judge=await read_judge_record(db, now, limits.judge_model, COUNTED + 1),
     )
 
 

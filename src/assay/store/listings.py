@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, CompoundSelect, delete, func, insert, or_, select, text, union, update
+from sqlalchemy import ColumnElement, CompoundSelect, cast, delete, func, insert, or_, select, text, union, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,9 +18,10 @@ from assay.model.blocklist import Target
 from assay.model.change import ChangeKind
 from assay.model.errors import NotFound
 from assay.model.naming import repository_key
-from assay.model.skill import Skill, SkillVersion
+from assay.model.skill import Certificate, Skill, SkillVersion
 from assay.model.standing import Remark, Standing, VersionStatus
-from assay.store.publications import DESCRIBED
+from assay.store.publications import DESCRIBED, certified
+from assay.store.records import json_text
 from assay.store.repositories import former_names
 from assay.store.skills import SKILLS, find_version, get_skill, list_versions, skill_of
 from assay.store.tables import (
@@ -101,6 +103,24 @@ async def set_deprecation(db: AsyncConnection, listing: Skill, version: SkillVer
     await db.execute(update(skill_version).where(skill_version.c.id == version.id).values(values))
     kind = ChangeKind.DEPRECATE if remark else ChangeKind.UNDEPRECATE
     await record_change(db, kind, listing, remark, version=version.version, digest=version.content_digest)
+
+
+async def set_certificate(db: AsyncConnection, listing: Skill, version: SkillVersion, certificate: Certificate) -> None:
+    """Say of a version, and of its listing while it is the live one, what this certificate says."""
+    said = certified(certificate)
+    described = skill_version.c.described.op("||")(cast(json_text(said), JSONB))
+    values = {
+        "tier": certificate.tier.value,
+        "score": certificate.score,
+        "hallmark": certificate.hallmark,
+        "oms_signature": func.coalesce(skill_version.c.oms_signature, cast(certificate.oms_signature, JSONB)),
+        "described": described,
+    }
+    await db.execute(update(skill_version).where(skill_version.c.id == version.id).values(values))
+    if version.version == listing.current_version:
+        await db.execute(update(skill).where(skill.c.id == listing.id).values(updated_at=func.now(), **said))
+    more = {"version": version.version, "digest": version.content_digest, "tier": certificate.tier.value}
+    await record_change(db, ChangeKind.UPDATE, listing, None, **more)
 
 
 async def fall_back(db: AsyncConnection, listing: Skill, *, back: SkillVersion | None = None) -> UUID | None:

@@ -78,7 +78,8 @@ GIVEN = f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
             {recordset(LISTED)}, version text, ordinal int, content_digest text, commit text, scan_id bigint,
-            hallmark jsonb, published_at timestamptz, submission_id uuid, data jsonb, described jsonb
+            hallmark jsonb, oms_signature jsonb, published_at timestamptz, submission_id uuid, data jsonb,
+            described jsonb
         )
     ), listed AS (
     """
@@ -100,10 +101,10 @@ VERSIONED = (
     """
     ), versioned AS (
         INSERT INTO skill_version
-            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, published_at,
-            described)
+            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, oms_signature,
+            published_at, described)
         SELECT current_version_id, id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark,
-            published_at, described
+            oms_signature, published_at, described
         FROM given WHERE id IN (SELECT id FROM listed)
     """
     + RECORDED
@@ -176,20 +177,25 @@ async def make_live(db: AsyncConnection, known: NewVersion) -> None:
     await db.execute(REDESCRIBE, {"rows": json_text([_row(known)]), "kind": ChangeKind.UPDATE.value})
 
 
-def _described(listing: Listing) -> dict[str, Any]:
-    """What a listing says while its live version is this one."""
-    certificate = listing.certificate
+def certified(certificate: Certificate) -> dict[str, Any]:
+    """What a listing says of the examination of its live version."""
     return {
-        "display_name": listing.description.name or listing.name.rpartition("/")[2],
-        "description": listing.description.description,
-        "author": listing.author,
-        "license": listing.description.license,
         "tier": certificate.tier.value,
         "method": certificate.method.value,
         "score": certificate.score,
         "trust_score": certificate.trust_score,
         "trust_tier": certificate.trust_tier.value,
         "certified_at": certificate.certified_at,
+    }
+
+
+def _described(listing: Listing) -> dict[str, Any]:
+    """What a listing says while its live version is this one."""
+    return certified(listing.certificate) | {
+        "display_name": listing.description.name or listing.name.rpartition("/")[2],
+        "description": listing.description.description,
+        "author": listing.author,
+        "license": listing.description.license,
         "category": category_of(listing.description.category, listing.name, listing.description.description),
         "labels": list(listing.description.labels),
     }
@@ -211,6 +217,7 @@ def _row(new: NewVersion) -> dict[str, Any]:
         "commit": version.commit,
         "scan_id": new.scan_id,
         "hallmark": version.hallmark,
+        "oms_signature": listing.certificate.oms_signature,
         "published_at": version.published_at,
         "submission_id": new.submission_id,
         "data": {"name": listing.name, "version": version.version, "digest": version.content_digest},

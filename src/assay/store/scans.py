@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.capability import Capabilities
 from assay.model.finding import Finding, Region, Report, Severity
+from assay.model.judgement import Ruled, Usage
 from assay.model.scan import Scan
 from assay.model.source import Manifest
 from assay.model.verdict import Decision, Outcome, Verdict
@@ -107,7 +108,7 @@ async def find_reports(
             reports[digest] = Report(engine, ruleset, digest, (), has_code, duration_ms, reached)
         if columns[0] is not None:
             known = reports[digest]
-            reports[digest] = replace(known, findings=(*known.findings, _finding(*columns)))
+            reports[digest] = replace(known, findings=(*known.findings, finding_of(*columns)))
     return reports
 
 
@@ -126,7 +127,7 @@ async def list_all_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[st
         of_scans = finding.c.scan_id == any_(literal(list(found), ARRAY(BigInteger)))
         statement = select(finding.c.scan_id, *FINDING_COLUMNS).where(of_scans)
         for scan_id, *columns in await db.execute(statement.order_by(finding.c.id)):
-            found[scan_id].append(_finding(*columns))
+            found[scan_id].append(finding_of(*columns))
     by_digest: dict[str, list[Scan]] = {}
     for row in scans:
         by_digest.setdefault(row.content_digest, []).append(_scan(row, found[row.id]))
@@ -151,10 +152,15 @@ def _scan(row: Any, findings: Sequence[Finding]) -> Scan:
             msgspec.convert(row.capabilities, Capabilities),
         ),
         created_at=row.created_at,
+        model=row.model,
+        usage=Usage(row.prompt_tokens, row.completion_tokens, row.cost_micros) if row.model else None,
+        rulings=tuple(msgspec.convert(row.rulings, list[Ruled])),
+        problem=row.problem,
     )
 
 
-def _finding(rule_id: str, family: str, severity: str, *rest: Any) -> Finding:
+def finding_of(rule_id: str, family: str, severity: str, *rest: Any) -> Finding:
+    """A finding from its columns."""
     region: str | None = rest[-1]
     return replace(Finding(rule_id, family, Severity(severity), *rest), region=Region(region) if region else None)
 

@@ -103,6 +103,12 @@ async def find_version(db: AsyncConnection, skill_id: UUID, version: str) -> Ski
     return version_of(row) if row else None
 
 
+async def find_oms_signature(db: AsyncConnection, version_id: UUID) -> dict[str, Any] | None:
+    """The signature of a version for tools of models, if it was made when it was published."""
+    statement = select(skill_version.c.oms_signature).where(skill_version.c.id == version_id)
+    return (await db.execute(statement)).scalar_one_or_none()
+
+
 async def find_skills(db: AsyncConnection, names: Sequence[str]) -> dict[str, Skill]:
     """The live listings that have exactly these names."""
     rows = await db.execute(SKILLS.where(skill.c.name.in_(set(names)), IS_LIVE))

@@ -6,6 +6,7 @@ from datetime import datetime
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from assay.llm.prices import MICROS
 from assay.serve.alarm import Code
 from assay.serve.alarms import is_alive, is_overdue
 from assay.serve.queue_health import QueueHealth
@@ -27,6 +28,7 @@ class QueueMetrics(Collector):
         yield from self._chores()
         yield from self._processes()
         yield from self._search()
+        yield from self._judge()
 
     def _backlog(self) -> Iterator[GaugeMetricFamily]:
         facts = self._facts
@@ -89,6 +91,13 @@ class QueueMetrics(Collector):
         if record.probed_at is not None:
             says = "When the registry last searched for its own skills."
             yield _gauge("assay_search_probe_timestamp_seconds", says, _seconds(record.probed_at))
+
+    def _judge(self) -> Iterator[GaugeMetricFamily]:
+        judge = self._facts.judge
+        yield _gauge("assay_judge_spent_today", "What the judge has spent today (UTC).", judge.spent_micros / MICROS)
+        yield _gauge("assay_judge_calls_today", "Questions to the model today.", judge.calls)
+        yield _gauge("assay_judge_failures", "How often the model has failed in a row.", judge.failures)
+        yield _gauge("assay_second_looks", "Contents that wait for a second look, up to 1000.", judge.second_looks)
 
 
 def _gauge(name: str, says: str, value: float) -> GaugeMetricFamily:

@@ -58,10 +58,11 @@ def _is_to_be_signed(scope: Scope, start: Message) -> bool:
 async def _send_signed(scope: Scope, start: Message, body: bytes, send: Send) -> None:
     assert start["type"] == "http.response.start"
     registry: App = scope["litestar_app"].state["registry"]()
+    key = registry.keys.hallmark
     headers: Any = MutableScopeHeaders.from_message(start)
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers["ETag"] = etag
-    headers[SIGNATURE_HEADER] = f'keyid="{registry.key.id}", sig="{sign_bytes(registry.key, body)}"'
+    headers[SIGNATURE_HEADER] = f'keyid="{key.id}", sig="{sign_bytes(key, body)}"'
     if etag in _known_tags(scope):
         start["status"], body = 304, b""
         headers["Content-Length"] = "0"

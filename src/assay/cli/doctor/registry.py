@@ -34,7 +34,7 @@ async def check_registry(app: App) -> AsyncIterator[Check]:
     async with app.store.snapshot() as db:
         skills = await sample_skills(db, LOOKED_AT)
         versions = [(skill, (await list_versions(db, skill.id))[0]) for skill in skills]
-        keys = {key: pem for key, pem, _ in await list_keys(db)}
+        keys = {key.id: key.public_key for key in await list_keys(db)}
     if not skills:
         yield odd("catalogue", "there are no skills", "`assay seed` submits well-known ones.")
     else:

@@ -78,7 +78,7 @@ class Upstream:
     async def _signed(self, path: str) -> Signed:
         async with self.registry.opened("GET", path, timeout=TIMEOUT) as answer:
             given = answer.headers.get("Assay-Signature", "")
-            body = await _read(answer, LARGEST_PAGE)
+            body = await read_bounded(answer, LARGEST_PAGE)
         found = SIGNATURE.fullmatch(given)
         if found is None:
             raise Unproved(f"{self.registry.base_url}{path} is not signed.")
@@ -93,7 +93,7 @@ class Upstream:
 
     async def _bytes(self, path: str, at_most: int) -> bytes:
         async with self.registry.opened("GET", path, timeout=TIMEOUT) as answer:
-            return await _read(answer, at_most)
+            return await read_bounded(answer, at_most)
 
 
 async def read_keys(registry: Registry) -> dict[str, str]:
@@ -102,7 +102,8 @@ async def read_keys(registry: Registry) -> dict[str, str]:
     return {str(key["id"]): str(key["publicKey"]) for key in known}
 
 
-async def _read(answer: Any, at_most: int) -> bytes:
+async def read_bounded(answer: Any, at_most: int) -> bytes:
+    """The whole of an answer, which must not be longer than that."""
     parts, size = [], 0
     async for part in answer.content.iter_chunked(65_536):
         parts.append(part)

@@ -13,6 +13,7 @@ from assay.store.tables.discovery import (
     discovery_source,
 )
 from assay.store.tables.github import github_allowance, github_answer, github_token
+from assay.store.tables.judge import llm_day, llm_endpoint, replay, ruleset, second_look
 from assay.store.tables.operation import (
     alarm,
     audit_event,
@@ -64,14 +65,19 @@ __all__ = [
     "given_answer",
     "install_day",
     "install_event",
+    "llm_day",
+    "llm_endpoint",
     "metadata",
     "process",
     "queue_pause",
+    "replay",
     "repository",
     "repository_alias",
+    "ruleset",
     "scan",
     "search_miss",
     "search_probe",
+    "second_look",
     "sign_in_attempt",
     "signing_key",
     "skill",

@@ -49,6 +49,14 @@ scan = Table(
     Column("duration_ms", Float, nullable=False),
     now("created_at"),
     Column("capabilities", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    # Of a judge: the model that answered, what that cost (in millionths), and what it said to the findings of tier 1.
+    Column("model", Text),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cost_micros", BigInteger),
+    Column("rulings", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # Why a scanner failed.
+    Column("problem", Text),
     UniqueConstraint("content_digest", "tier", "engine", "ruleset", name="scan_subject_key"),
     one_of("outcome", Outcome),
     one_of("decision", Decision),

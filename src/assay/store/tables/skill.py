@@ -25,7 +25,7 @@ from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from assay.model.category import Category
 from assay.model.skill import Method, Tier, TrustTier
 from assay.model.standing import Standing, VersionStatus
-from assay.store.tables.base import is_digest, is_whole_remark, metadata, now, one_of, remark, run_after
+from assay.store.tables.base import is_digest, is_whole_remark, metadata, moment, now, one_of, remark, run_after
 from assay.store.tables.skill_document import DOCUMENT
 
 # What lists, searches and counts see.
@@ -159,6 +159,8 @@ skill_version = Table(
     *remark("deprecation"),
     # What the listing says while this is its live version.
     Column("described", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    # The signature that tools for models verify, a Sigstore bundle.
+    Column("oms_signature", JSONB),
     one_of("status", VersionStatus),
     CheckConstraint("(status = 'live') = (status_code IS NULL)", name="not_live_has_reason"),
     is_whole_remark("status"),
@@ -178,6 +180,10 @@ signing_key = Table(
     Column("id", Text, primary_key=True),
     Column("public_key", Text, nullable=False),
     now("created_at"),
+    Column("algorithm", Text, nullable=False, server_default="ed25519"),
+    # When another key took its place. What it has signed stays good.
+    moment("retired_at"),
+    one_of("algorithm", ("ed25519", "ecdsa-p256")),
 )
 
 # Who else has the same bytes.

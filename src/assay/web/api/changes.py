@@ -89,4 +89,15 @@ async def keys(assay: Assay) -> KeysView:
     """Whoever has these can check any hallmark and any signed answer offline."""
     async with assay.store.begin() as db:
         known = await list_keys(db)
-    return KeysView(keys=[KeyView(id=key, public_key=pem, created_at=since) for key, pem, since in known])
+    return KeysView(
+        keys=[
+            KeyView(
+                id=key.id,
+                public_key=key.public_key,
+                algorithm=key.algorithm,
+                created_at=key.created_at,
+                retired_at=key.retired_at,
+            )
+            for key in known
+        ]
+    )

@@ -44,5 +44,8 @@ async def read_text(assay: App, listing: Listing) -> tuple[str, str] | None:
 async def _answer(assay: App, wanted: str) -> Response[ListingView]:
     async with assay.store.snapshot() as db:
         listing = await read_listing(db, wanted)
-    view = present_listing(listing, await read_text(assay, listing), assay.settings.github_web_url)
+    settings = assay.settings
+    is_trusted = settings.is_trusted(listing.skill.repository)
+    text = await read_text(assay, listing)
+    view = present_listing(listing, text, settings.github_web_url, is_trusted=is_trusted)
     return answered(view, wanted, listing.skill)

@@ -3,22 +3,28 @@
 from dataclasses import asdict
 from typing import Any
 
+from assay.llm.prices import MICROS
 from assay.model.capability import Capabilities
+from assay.model.judgement import Usage
 from assay.model.repository import WITHIN, Host, RepositoryName
 from assay.model.scan import Scan
 from assay.model.skill import Skill
 from assay.model.submission import Category, Reason, Submission, category_of
+from assay.scan.ruleset import load_ruleset
+from assay.scan.scan import ENGINE
 from assay.serve.position import Place, Places
 from assay.serve.queue import QueuePage
 from assay.serve.stats import Stats
 from assay.serve.submission import SubmissionDetail
 from assay.web.api.views import (
     CapabilitiesView,
+    CostView,
     EventView,
     FindingView,
     PositionsView,
     PositionView,
     ReasonView,
+    RulingView,
     ScanView,
     SkillView,
     StatsView,
@@ -118,6 +124,26 @@ def present_scan(scan: Scan) -> ScanView:
         created_at=scan.created_at,
         capabilities=present_capabilities(scan.report.capabilities),
         findings=[FindingView(**asdict(finding)) for finding in scan.report.findings],
+        stale=is_stale(scan),
+        model=scan.model,
+        cost=_present_cost(scan.usage),
+        rulings=[RulingView(**asdict(ruled)) for ruled in scan.rulings],
+        problem=scan.problem,
+    )
+
+
+def is_stale(scan: Scan) -> bool:
+    """Whether a static scan was made by other rules than those of now."""
+    return scan.tier == 1 and (scan.report.engine, scan.report.ruleset) != (ENGINE, load_ruleset().version)
+
+
+def _present_cost(usage: Usage | None) -> CostView | None:
+    if usage is None:
+        return None
+    return CostView(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cost=usage.cost_micros / MICROS,
     )
 
 

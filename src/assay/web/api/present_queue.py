@@ -12,6 +12,7 @@ from assay.serve.stuck import Stuck
 from assay.store.chores import ChoreRecord
 from assay.store.probes import ProbeRecord
 from assay.store.processes import SeenProcess
+from assay.web.api.judge_views import present_judge
 from assay.web.api.present import repository_url
 from assay.web.api.present_discovery import present_discovery
 from assay.web.api.queue_views import (
@@ -79,6 +80,7 @@ def present_health(health: QueueHealth) -> QueueHealthView:
         ),
         search=_present_search(facts.search),
         discovery=present_discovery(facts.discovery),
+        judge=present_judge(health),
     )
 
 

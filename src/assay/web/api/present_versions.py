@@ -29,10 +29,11 @@ from assay.web.api.version_views import (
 from assay.web.api.views import FileView
 
 
-def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str) -> ListingView:
+def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str, *, is_trusted: bool) -> ListingView:
     """A listing with its versions, files and scans; `text` is its SKILL.md and the hash of that, if they can be had."""
     return ListingView(
         skill=_present_listed(listing, text, web_url),
+        trusted_publisher=is_trusted,
         versions=present_entries(listing.versions, listing.summaries),
         tags=dict(listing.tags),
         files=present_files(listing.files),

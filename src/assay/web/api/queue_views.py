@@ -9,6 +9,7 @@ from assay.model.submission import State
 from assay.serve.alarm import Code
 from assay.serve.stuck import Why
 from assay.web.api.discovery_views import DiscoveryView
+from assay.web.api.judge_views import JudgeView
 from assay.web.api.views import View
 
 
@@ -158,3 +159,4 @@ class QueueHealthView(View, frozen=True):
     sources: SourcesView
     search: SearchProbesView
     discovery: DiscoveryView
+    judge: JudgeView | None

@@ -3,6 +3,7 @@
 from litestar import Router
 
 from assay.web.access import PUBLIC
+from assay.web.api.exports import get_hallmark, get_oms_signature, get_report, get_sarif
 from assay.web.api.files import download, get_file, list_version_files
 from assay.web.api.installs import check_for_updates, report_install, report_installs
 from assay.web.api.listing import get_skill, get_skill_by_name
@@ -27,6 +28,10 @@ router = Router(
         list_version_files,
         get_file,
         download,
+        get_report,
+        get_sarif,
+        get_hallmark,
+        get_oms_signature,
         get_security,
         report_install,
         report_installs,

@@ -105,10 +105,11 @@ class ListingView(View, frozen=True):
     """A listing with its versions (newest first, at most 100), and the files and scans of the live one.
 
     If the same bytes are listed more than once, `canonical` names the listing to prefer, and `alternates` are the
-    others.
+    others. A trusted publisher is one whom the operators know; its skills are examined like all others.
     """
 
     skill: ListedSkillView
+    trusted_publisher: bool
     versions: list[VersionEntryView]
     tags: dict[str, str]
     files: list[FileView]

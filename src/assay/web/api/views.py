@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from assay.model.finding import Region, Severity
+from assay.model.judgement import Ruling
 from assay.model.skill import Method, Tier, TrustTier
 from assay.model.submission import Category, Origin, State
 from assay.model.verdict import Outcome
@@ -111,8 +112,30 @@ class CapabilitiesView(View, frozen=True):
     tools: list[str]
 
 
+class RulingView(View, frozen=True):
+    """What the judge says to a finding of the static scan."""
+
+    rule_id: str
+    file: str
+    line: int
+    ruling: Ruling
+    reason: str
+
+
+class CostView(View, frozen=True):
+    """What answers took: tokens, and money in the unit of the registry's prices."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+
+
 class ScanView(View, frozen=True):
-    """One scan of the content. `outcome` ERROR is a scanner that failed, not a verdict."""
+    """One scan of the content. `outcome` ERROR is a scanner that failed, not a verdict, and `problem` says how.
+
+    A `stale` verdict is one of earlier rules: the content will be looked at again. A judge (tier 2) has the `model`
+    that answered, what it cost, and its `rulings` on what the static scan found; its `ruleset` names its questions.
+    """
 
     tier: int
     engine: str
@@ -124,6 +147,11 @@ class ScanView(View, frozen=True):
     created_at: datetime
     capabilities: CapabilitiesView
     findings: list[FindingView]
+    stale: bool
+    model: str | None
+    cost: CostView | None
+    rulings: list[RulingView]
+    problem: str | None
 
 
 class TimingsView(View, frozen=True):
@@ -244,11 +272,16 @@ class ReadinessView(View, frozen=True):
 
 
 class KeyView(View, frozen=True):
-    """The public half of a key that signs hallmarks."""
+    """The public half of a key: `ed25519` signs hallmarks and answers, `ecdsa-p256` signs `skill.oms.sig`.
+
+    What a retired key has signed stays good.
+    """
 
     id: str
     public_key: str
+    algorithm: str
     created_at: datetime
+    retired_at: datetime | None
 
 
 class KeysView(View, frozen=True):

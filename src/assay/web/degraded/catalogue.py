@@ -79,7 +79,9 @@ async def get_skill(asked: Asked) -> Response[dict[str, Any]]:
         return _mark(asked, snapshot).json(shown)
     listing = await asked.assay.copy.find(name)
     text = await read_text(asked.assay, listing)
-    return _mark(asked, snapshot).json(present_listing(listing, text, asked.assay.settings.github_web_url))
+    settings = asked.assay.settings
+    is_trusted = settings.is_trusted(listing.skill.repository)
+    return _mark(asked, snapshot).json(present_listing(listing, text, settings.github_web_url, is_trusted=is_trusted))
 
 
 async def list_versions(asked: Asked) -> Response[dict[str, Any]]:

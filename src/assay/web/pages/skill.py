@@ -34,6 +34,11 @@ async def skill_by_name(assay: Assay, name: FromPath[str]) -> Answer:
     return await _page(assay, name)
 
 
+def scan_of(scans: list[Scan], tier: int) -> Scan | None:
+    """The newest scan of a tier."""
+    return next((scan for scan in scans if scan.tier == tier), None)
+
+
 def capabilities_of(scans: list[Scan]) -> Capabilities:
     """What the last static scan saw the skill reach for; others look for other things."""
     return next((scan.report.capabilities for scan in scans if scan.tier == 1), Capabilities())
@@ -54,7 +59,9 @@ async def _page(assay: App, wanted: str) -> Answer:
     context = {
         "listing": listing,
         "skill": found,
-        "scan": listing.scans[0] if listing.scans else None,
+        "scan": scan_of(listing.scans, 1),
+        "judgement": scan_of(listing.scans, 2),
+        "is_trusted": assay.settings.is_trusted(found.repository),
         "capabilities": capabilities_of(listing.scans),
         "repo_url": repository_url(found.repository, assay.settings.github_web_url),
         "commit_url": commit_url(found.repository, found.commit, assay.settings.github_web_url),

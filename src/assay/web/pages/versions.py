@@ -14,7 +14,7 @@ from assay.web.api.present import commit_url
 from assay.web.api.present_versions import compare_url
 from assay.web.api.versions import compare as compare_two
 from assay.web.given import Assay
-from assay.web.pages.skill import capabilities_of
+from assay.web.pages.skill import capabilities_of, scan_of
 
 NAME = "/skills/{owner:str}/{repo:str}/{skill:str}"
 # Of a file so much is shown; the rest is in the file itself.
@@ -33,7 +33,8 @@ async def version(
         "detail": detail,
         "skill": detail.skill,
         "release": detail.version,
-        "scan": detail.scans[0] if detail.scans else None,
+        "scan": scan_of(detail.scans, 1),
+        "judgement": scan_of(detail.scans, 2),
         "capabilities": capabilities_of(detail.scans),
         "commit_url": commit_url(detail.skill.repository, detail.version.commit, assay.settings.github_web_url),
     }

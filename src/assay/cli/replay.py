@@ -1,0 +1,77 @@
+"""`assay replay`: which published skills another ruleset would not publish, before it is activated."""
+
+from uuid import UUID
+
+from assay import settings
+from assay.app import open_app, open_replay
+from assay.cli.logs import set_up_logs
+from assay.cli.options import AsJson
+from assay.cli.progress import a_bar
+from assay.cli.rulesets import RulesetFolder, read_ruleset, started
+from assay.cli.stopping import run_command
+from assay.cli.terminal import open_console, print_json, print_line
+from assay.replay import Replayed
+from assay.scan.ruleset import Ruleset
+from assay.settings import Settings
+from assay.store.counts import count_skills
+from assay.store.replays import Flip, list_flips
+
+PAGE = 500
+
+
+def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
+    """Say which published skills a ruleset would not publish; nothing that is published changes.
+
+    Without a folder, it is the rules that ship with this version of Assay: run it before the workers are upgraded. One
+    that was cut short is gone on with.
+    """
+    set_up_logs("replay")
+    rules = started(read_ruleset(ruleset), quickly=False)
+    done, flips = run_command(_replay(settings.read(), rules))
+    if as_json:
+        print_json(_document(rules, done, flips))
+        return
+    console = open_console()
+    for flip in flips:
+        print_line(
+            console, f"{flip.name} {flip.version}: {flip.decision}, {flip.score_now} → {flip.score}. {flip.reason}"
+        )
+    known = f", {done.unreadable:,} could not be read" if done.unreadable else ""
+    print(f"{len(flips):,} published skills would change; {done.scanned:,} contents scanned now{known}.")
+
+
+async def _replay(chosen: Settings, rules: Ruleset) -> tuple[Replayed, list[Flip]]:
+    async with open_app(chosen, application="assay replay") as app:
+        async with app.store.begin() as db:
+            total = await count_skills(db)
+        with a_bar(open_console(stderr=True), "Listings", total) as advance:
+            done = await open_replay(app).run(rules, progress=advance)
+        flips: list[Flip] = []
+        after: UUID | None = None
+        while True:
+            async with app.store.begin() as db:
+                page = await list_flips(db, rules.version, after, PAGE)
+            flips += page
+            if len(page) < PAGE:
+                return done, flips
+            after = page[-1].skill_id
+
+
+def _document(rules: Ruleset, done: Replayed, flips: list[Flip]) -> dict[str, object]:
+    return {
+        "ruleset": rules.version,
+        "scanned": done.scanned,
+        "unreadable": done.unreadable,
+        "flips": [
+            {
+                "name": each.name,
+                "version": each.version,
+                "contentDigest": each.digest,
+                "score": each.score_now,
+                "newScore": each.score,
+                "newDecision": each.decision.value,
+                "reason": each.reason,
+            }
+            for each in flips
+        ],
+    }

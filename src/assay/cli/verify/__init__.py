@@ -1,0 +1,1 @@
+"""`assay verify`: whether a skill is what a registry has certified."""

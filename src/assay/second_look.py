@@ -1,0 +1,143 @@
+"""The second look: what is out is weighed again when the judge has not seen it, or when the rules have changed.
+
+It works on the bytes that were published and asks no host for them. Versions stay live meanwhile. What it finds out is
+certified, or taken back, in one transaction; the submission then goes its ordinary way once more, behind those who
+wait, and ends where the policy says, with its reason.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.blobs.blobs import Blobs
+from assay.certify.keys import SigningKeys
+from assay.control.requeue import requeue_quietly
+from assay.judge.answer import covers
+from assay.judge.policy import FollowUp, Policy, follow_up, judge_report, weigh
+from assay.judges.judge import Judge
+from assay.model.clock import Clock
+from assay.model.errors import NotFound, Unavailable
+from assay.model.finding import Report
+from assay.model.source import Source
+from assay.model.standing import Remark, VersionStatus
+from assay.model.verdict import Decision, Path, Weighed
+from assay.publish.recertify import recertify
+from assay.publish.withdraw import withdraw, yank
+from assay.scanners.pool import Scanners
+from assay.store.database import Database
+from assay.store.judgements import find_judgements
+from assay.store.listings import submissions_of, versions_with
+from assay.store.scans import Examined, find_reports, save_scans
+from assay.store.second_looks import Due, end_second_look, postpone_second_look, take_second_looks
+
+log = structlog.get_logger()
+BY = "second look"
+AT_ONCE, BATCH = 2, 10
+IDLE_SECONDS = 5.0
+HELD_SECONDS = 600.0
+LONGEST_PAUSE = timedelta(hours=6)
+
+
+@dataclass(frozen=True)
+class SecondLook:
+    """What looking again needs."""
+
+    store: Database
+    blobs: Blobs
+    scanners: Scanners
+    judge: Judge | None
+    policy: Policy
+    keys: SigningKeys
+    clock: Clock
+    engine: str
+    ruleset: str
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Look at what is due until `stopping`; any number of processes may do so."""
+        while not stopping.is_set():
+            try:
+                looked_at = await self.look()
+            except Unavailable as outage:
+                log.warning("Nothing is looked at again for now", problem=outage.message)
+                looked_at = 0
+            if not looked_at:
+                try:
+                    await asyncio.wait_for(stopping.wait(), IDLE_SECONDS)
+                except TimeoutError:
+                    continue
+
+    async def look(self) -> int:
+        """Look at a batch of what is due. Returns how many."""
+        async with self.store.begin() as db:
+            due = await take_second_looks(db, limit=BATCH, held_seconds=HELD_SECONDS)
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(each: Due) -> None:
+            async with gate:
+                await self._look_at(each)
+
+        async with asyncio.TaskGroup() as group:
+            for each in due:
+                group.create_task(one(each))
+        return len(due)
+
+    async def _look_at(self, due: Due) -> None:
+        try:
+            source = await self.blobs.load(due.digest)
+            weighed = await self._weigh(due, source)
+        except (NotFound, Unavailable) as problem:
+            log.info("A content could not be looked at again", digest=due.digest, problem=problem.message)
+            seconds = problem.retry_after_seconds if isinstance(problem, Unavailable) else 3600
+            after = min(timedelta(seconds=seconds) * 2 ** min(due.failures, 16), LONGEST_PAUSE)
+            async with self.store.begin() as db:
+                await postpone_second_look(db, due.digest, problem.message, after=after)
+            return
+        async with self.store.begin() as db:
+            await save_scans(db, 1, [Examined(source.manifest, weighed.report, weighed.static)])
+            await self._apply(db, weighed, was_fast_approved=due.why == Path.FAST_APPROVE)
+            await end_second_look(db, due.digest)
+
+    async def _weigh(self, due: Due, source: Source) -> Weighed:
+        async with self.store.begin() as db:
+            reports = await find_reports(db, [due.digest], 1, self.engine, self.ruleset)
+            key = (self.judge.engine, self.judge.prompt) if self.judge else None
+            judged = await find_judgements(db, [due.digest], *key) if key else {}
+        report = reports.get(due.digest) or await self.scanners.scan(source)
+        known = judged.get(due.digest)
+        if known is not None and not covers(known, report):
+            known = None
+        static, verdict = judge_report(report, self.policy), weigh(report, self.policy, known)
+        if self.judge is not None and (verdict is None or verdict.path is Path.FAST_APPROVE):
+            return await self._ask(self.judge, source, report)
+        assert verdict is not None
+        return Weighed(report, known, verdict, static)
+
+    async def _ask(self, judge: Judge, source: Source, report: Report) -> Weighed:
+        """Nobody waits, so the judge is waited for as long as it takes."""
+        judgement = await judge.judge(source, report, since=self.clock.now())
+        verdict = weigh(report, self.policy, judgement)
+        assert verdict is not None
+        return Weighed(report, judgement, verdict, judge_report(report, self.policy))
+
+    async def _apply(self, db: AsyncConnection, weighed: Weighed, *, was_fast_approved: bool) -> None:
+        verdict = weighed.verdict
+        action = follow_up(verdict, was_fast_approved=was_fast_approved)
+        if action is FollowUp.CERTIFY:
+            await recertify(db, weighed, self.keys, self.clock.now())
+            return
+        assert verdict.reason is not None
+        digest = weighed.report.digest
+        why = Remark(verdict.reason.code, verdict.reason.message, self.clock.now(), BY)
+        submissions = []
+        for listing, version in await versions_with(db, digest):
+            submissions += await submissions_of(db, listing.id)
+            if version.status is VersionStatus.LIVE and action is FollowUp.YANK:
+                await yank(db, listing.name, version.version, why)
+            elif version.status is not VersionStatus.WITHDRAWN and action is FollowUp.WITHDRAW:
+                await withdraw(db, listing.name, version.version, why)
+            log.warning(f"{action}: {listing.name} {version.version}", reason=why.code)
+        assert verdict.decision is not Decision.APPROVE
+        await requeue_quietly(db, sorted(set(submissions)), by=BY, reason=verdict.reason.message)

@@ -1,0 +1,98 @@
+"""What others check a version with: report, SARIF, hallmark, and the signature for tools of models."""
+
+from typing import Any
+
+from litestar import Response, get
+from litestar.params import FromPath
+
+from assay.app import App
+from assay.certify.oms import sign_model
+from assay.model.naming import slug_in
+from assay.model.skill import Skill, SkillVersion
+from assay.model.source import Manifest
+from assay.scan.ruleset import load_ruleset
+from assay.serve.sarif import version_log
+from assay.serve.versions import choose_version, read_version
+from assay.store.contents import list_files
+from assay.store.skills import find_oms_signature
+from assay.web.api.naming import disposition, wanted_name
+from assay.web.api.present import present_scan
+from assay.web.api.problems import problems
+from assay.web.api.views import ScanView, View
+from assay.web.given import Assay
+
+REFUSALS = problems(300, 400, 404, 410, 503)
+VERSION = "/{owner:str}/{repo:str}/{skill:str}/versions/{version:str}"
+SARIF = "application/sarif+json"
+
+
+class ReportView(View, frozen=True):
+    """Everything that was found out about one version."""
+
+    name: str
+    version: str
+    content_digest: str
+    commit: str
+    score: int
+    scans: list[ScanView]
+
+
+def _named(content: Any, skill: Skill, version: SkillVersion, ending: str, media_type: str) -> Response[Any]:
+    """A document that browsers save under a name that says what it is."""
+    name = f"{slug_in(skill.name)}-{version.version}.{ending}"
+    return Response(content, media_type=media_type, headers={"Content-Disposition": disposition("inline", name)})
+
+
+@get(f"{VERSION}/report", summary="The report on a version", responses=REFUSALS)
+async def get_report(
+    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+) -> ReportView:
+    """All scans with their findings, newest first; what a judge refuted, and why."""
+    async with assay.store.snapshot() as db:
+        detail = await read_version(db, wanted_name(owner, repo, skill), version)
+    return ReportView(
+        name=detail.skill.name,
+        version=detail.version.version,
+        content_digest=detail.version.content_digest,
+        commit=detail.version.commit,
+        score=detail.version.score,
+        scans=[present_scan(scan) for scan in detail.scans],
+    )
+
+
+@get(f"{VERSION}/sarif", summary="The findings in a version as SARIF 2.1.0", responses=REFUSALS)
+async def get_sarif(
+    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+) -> Response[dict[str, Any]]:
+    """One run for each scan, with stable ids of rules, tier, engine and ruleset, as code hosts and editors read it."""
+    async with assay.store.snapshot() as db:
+        detail = await read_version(db, wanted_name(owner, repo, skill), version)
+    log = version_log(detail.skill.name, detail.version.version, detail.scans, load_ruleset())
+    return _named(log, detail.skill, detail.version, "sarif", SARIF)
+
+
+@get(f"{VERSION}/hallmark", summary="The hallmark of a version", responses=REFUSALS)
+async def get_hallmark(
+    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+) -> Response[dict[str, Any]]:
+    """A DSSE envelope around an in-toto statement over every file; `assay verify` checks it without this registry."""
+    async with assay.store.snapshot() as db:
+        listing, found = await choose_version(db, wanted_name(owner, repo, skill), version)
+    return _named(dict(found.hallmark), listing, found, "hallmark.json", "application/json")
+
+
+@get(f"{VERSION}/skill.oms.sig", summary="The signature for tools of models", responses=REFUSALS)
+async def get_oms_signature(
+    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+) -> Response[dict[str, Any]]:
+    """A Sigstore bundle that `model_signing verify key` checks with the `ecdsa-p256` key of this registry."""
+    async with assay.store.snapshot() as db:
+        listing, found = await choose_version(db, wanted_name(owner, repo, skill), version)
+        kept = await find_oms_signature(db, found.id)
+        manifest = Manifest(tuple(await list_files(db, found.content_digest)))
+    return _named(kept or _signed_now(assay, listing, manifest), listing, found, "oms.sig", "application/json")
+
+
+def _signed_now(assay: App, listing: Skill, manifest: Manifest) -> dict[str, object]:
+    """What was published before there was such a signature gets one when it is asked for."""
+    return sign_model(slug_in(listing.name), manifest, assay.keys.model)

