@@ -16,6 +16,7 @@ from obstore.store import LocalStore, from_url
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
 from assay.certify.hallmark import SigningKey
+from assay.deepscan.push import Pusher
 from assay.edge.kv import Edge
 from assay.edge.places import open_edge
 from assay.fetch.flight import SingleFlight
@@ -113,6 +114,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
         lease_seconds=deadline_seconds,
         engine=ENGINE,
         ruleset=ruleset,
+        deep_tools=settings.deep_scan_tools,
     )
     async with open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners:
         yield Tools(
@@ -155,6 +157,14 @@ def open_watch(app: App) -> Watch:
     return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds))
 
 
+def open_pusher(app: App) -> Pusher:
+    """What pushes scans to the nodes that have an address."""
+    if app.settings.webhook_secret is None:
+        raise Unavailable("ASSAY_WEBHOOK_SECRET is not set, so nothing can be pushed.", code="secret_missing")
+    secret = app.settings.webhook_secret.get_secret_value()
+    return Pusher(app.store, app.github.session, secret, app.clock, app.settings.deep_scan_lease_seconds)
+
+
 def watch_limits(settings: Settings) -> WatchLimits:
     """From when on something is wrong with the queue."""
     working = timedelta(seconds=settings.stuck_seconds)
@@ -163,6 +173,9 @@ def watch_limits(settings: Settings) -> WatchLimits:
         stuck={state: waiting if state is State.RECEIVED else working for state in ACTIVE},
         oldest_waiting=timedelta(seconds=settings.oldest_waiting_seconds),
         watch_every=timedelta(seconds=settings.watch_seconds) if settings.watch_seconds else None,
+        deep_tools=settings.deep_scan_tools,
+        deep_waiting=timedelta(seconds=settings.deep_scan_waiting_seconds),
+        deep_lease=timedelta(seconds=settings.deep_scan_lease_seconds),
     )
 
 

@@ -25,6 +25,7 @@ class Commands(LazyGroup):
         "demo": Lazy("assay.cli.demo:demo", "Upload six example skills and show how each is judged."),
         "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
         "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),
+        "scan-node": Lazy("assay.cli.scan_node:scan_node", "Run external scan tools on what is published."),
         "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
         "seed": Lazy("assay.cli.seed:seed", "Submit the 118 well-known skills of the starter catalogue."),
         "import": Lazy("assay.cli.importing.app:app", "Bring in what other registries leave behind."),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.app import open_app, open_tools, open_watch, pause_gate, watch_limits, worker_options
+from assay.app import open_app, open_pusher, open_tools, open_watch, pause_gate, watch_limits, worker_options
 from assay.chores import all_chores
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
@@ -49,5 +49,7 @@ async def _work(chosen: Settings, *, supervised: bool) -> None:
                 work = in_flight.counting(lambda job: process(job, tools))
                 if chosen.watch_seconds:
                     group.create_task(open_watch(app).run(stopping))
+                if chosen.deep_scan_tools:
+                    group.create_task(open_pusher(app).run(stopping))
                 options, gate = worker_options(chosen), pause_gate(app)
                 group.create_task(run_worker(app.database_url, work, options, stopping, gate))

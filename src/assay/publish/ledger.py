@@ -6,6 +6,9 @@ there are always others that have something to write, too.
 
 from collections.abc import Sequence
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.deep_scan import DeepTool
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.source import Source
@@ -14,6 +17,7 @@ from assay.publish.publish import Approved, publish_again, publish_all
 from assay.queue.batch import Batches
 from assay.queue.job import Job
 from assay.store.database import Database
+from assay.store.deep_scans import dispatch
 from assay.store.pauses import read_pause
 from assay.store.scans import find_reports
 from assay.store.skills import find_names
@@ -26,12 +30,22 @@ Started = tuple[Submission, Report | None, str | None]
 class Ledger:
     """Claims, starts and publishes for one worker process."""
 
-    def __init__(self, store: Database, *, worker: str, lease_seconds: float, engine: str, ruleset: str) -> None:
+    def __init__(
+        self,
+        store: Database,
+        *,
+        worker: str,
+        lease_seconds: float,
+        engine: str,
+        ruleset: str,
+        deep_tools: Sequence[DeepTool] = (),
+    ) -> None:
         self._store = store
         self._worker = worker
         self._lease_seconds = lease_seconds
         self._engine = engine
         self._ruleset = ruleset
+        self._deep_tools = deep_tools
         self._claims = Batches(self._claim_all, at_most=AT_MOST)
         self._starts = Batches(self._start_all, at_most=AT_MOST)
         self._publications = Batches(self._publish_all, at_most=AT_MOST)
@@ -50,7 +64,9 @@ class Ledger:
         if published is not None:
             return published
         async with self._store.begin() as db:
-            return await publish_again(db, submission, approved)
+            finished = await publish_again(db, submission, approved)
+            await self._look_again(db, [(finished, approved)], again=True)
+            return finished
 
     async def _claim_all(self, jobs: Sequence[Job]) -> list[Submission | None]:
         wanted = [(job.subject_id, job.cycle) for job in jobs]
@@ -82,7 +98,17 @@ class Ledger:
 
     async def _publish_all(self, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
         async with self._store.begin() as db:
-            return await publish_all(db, wanted)
+            finished = await publish_all(db, wanted)
+            sources = [(each, approved) for each, (_, approved) in zip(finished, wanted, strict=True) if each]
+            await self._look_again(db, sources, again=False)
+            return finished
+
+    async def _look_again(
+        self, db: AsyncConnection, finished: Sequence[tuple[Submission, Approved]], *, again: bool
+    ) -> None:
+        """What is published is for the external tools, too: that it waits for them is written with it."""
+        sources = [approved.source for each, approved in finished if each.state is State.PUBLISHED]
+        await dispatch(db, [(source.digest, source.commit) for source in sources], self._deep_tools, again=again)
 
 
 def _fetched(submission: Submission, source: Source) -> Move:

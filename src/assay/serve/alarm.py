@@ -22,6 +22,9 @@ class Code(StrEnum):
     COUNTERS_DIFFER = "counters_differ"
     SOURCES_FORGOTTEN = "sources_forgotten"
     SEARCH_MISSES = "search_misses"
+    NO_SCAN_NODE = "no_scan_node"
+    DEEP_SCANS_WAITING = "deep_scans_waiting"
+    DEEP_SCAN_ERRORS = "deep_scan_errors"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -40,6 +43,9 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
         Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
+        Code.NO_SCAN_NODE: "deep scans wait and no scan node is alive",
+        Code.DEEP_SCANS_WAITING: "a deep scan has waited for longer than `ASSAY_DEEP_SCAN_WAITING_SECONDS`",
+        Code.DEEP_SCAN_ERRORS: "a scan tool could not look at something in the last hour, after all attempts",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -58,6 +64,9 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
         Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
+        Code.NO_SCAN_NODE: "Start `assay scan-node` (`--install` gets its tools), or set ASSAY_DEEP_SCAN_TOOLS=none.",
+        Code.DEEP_SCANS_WAITING: "Start more scan nodes, and see whether they have all the tools.",
+        Code.DEEP_SCAN_ERRORS: "Look at the errors of the scans, and in the logs of the scan nodes.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -23,10 +23,23 @@ FORGOTTEN = tuple(
             SELECT id FROM process WHERE seen_at < now() - interval '1 day' LIMIT :at_most
         )
         """,
+        """
+        DELETE FROM webhook_delivery WHERE id IN (
+            SELECT id FROM webhook_delivery
+            WHERE received_at < now() - interval '1 day' ORDER BY received_at LIMIT :at_most
+        )
+        """,
+        """
+        DELETE FROM scan_node WHERE id IN (
+            SELECT id FROM scan_node WHERE seen_at < now() - interval '7 days' LIMIT :at_most
+        )
+        """,
     )
 )
 
 
 async def forget_old_records(db: AsyncConnection) -> int:
-    """The queue's log after a day, answers given after a week, processes not seen for a day; returns how many rows."""
+    """The queue's log after a day, answers given after a week, processes not seen for a day, deliveries after one,
+    and scan nodes not seen for a week; returns how many rows.
+    """
     return sum([(await db.execute(statement, {"at_most": AT_MOST})).rowcount for statement in FORGOTTEN])

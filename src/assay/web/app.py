@@ -32,6 +32,7 @@ from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
 from assay.web.api.skill_lists import list_categories
 from assay.web.api.stats import catalogue_stats
+from assay.web.api.webhooks import take_scan_results
 from assay.web.auth import github, password, session
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
@@ -39,6 +40,7 @@ from assay.web.flat_names import read_flat_names
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
+from assay.web.internal import deep_scans
 from assay.web.pages import admin, home, queue, rss, sign_in, skill, skill_list, versions
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
@@ -78,6 +80,8 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             admin_blocklist.router,
             admin_queue.router,
             edge_copy.router,
+            deep_scans.router,
+            take_scan_results,
             audit.audit,
             session.me,
             session.refresh_page,

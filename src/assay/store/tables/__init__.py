@@ -5,6 +5,7 @@ from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
+from assay.store.tables.deep_scan import deep_scan, scan_node, webhook_delivery
 from assay.store.tables.operation import (
     alarm,
     audit_event,
@@ -43,6 +44,7 @@ __all__ = [
     "change",
     "chore",
     "content",
+    "deep_scan",
     "dist_tag",
     "finding",
     "given_answer",
@@ -54,6 +56,7 @@ __all__ = [
     "repository",
     "repository_alias",
     "scan",
+    "scan_node",
     "search_miss",
     "search_probe",
     "sign_in_attempt",
@@ -68,4 +71,5 @@ __all__ = [
     "submission_count_delta",
     "submission_event",
     "upstream_check",
+    "webhook_delivery",
 ]
