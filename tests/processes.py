@@ -24,6 +24,8 @@ def environment(settings: Settings) -> dict[str, str]:
         if value is None or value == ():
             continue
         shown = value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+        if isinstance(value, tuple):
+            shown = ",".join(map(str, value))
         given[variable(name)] = shown
     return {**os.environ, **given}
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 from sqlalchemy import ARRAY, Text, any_, delete, func, literal, select, text, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.deep_scan import DeepResult, DeepScan, DeepStatus, DeepTool
@@ -64,14 +65,14 @@ GIVE_BACK = text(
 BACKLOG = text(
     f"""
     SELECT
-        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.PENDING}' LIMIT :at_most) AS some),
+        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.PENDING}' LIMIT :at_most) AS counted),
         (SELECT min(oldest) FROM unnest(CAST(:tools AS text[])) AS wanted (tool), LATERAL (
             SELECT created_at AS oldest FROM deep_scan
             WHERE status = '{DeepStatus.PENDING}' AND deep_scan.tool = wanted.tool
             ORDER BY created_at, id LIMIT 1) AS first),
-        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.RUNNING}' LIMIT :at_most) AS some),
+        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.RUNNING}' LIMIT :at_most) AS counted),
         (SELECT count(*) FROM (
-            SELECT FROM deep_scan WHERE status = '{DeepStatus.ERROR}' AND finished_at > :since LIMIT :at_most) AS some)
+            SELECT FROM deep_scan WHERE status = '{DeepStatus.ERROR}' AND finished_at > :since LIMIT :at_most) AS counted)
     """
 )
 
@@ -209,7 +210,7 @@ async def list_deep_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[s
     """The latest scan of each tool, of each content; by tool."""
     statement = (
         select(deep_scan)
-        .distinct(deep_scan.c.content_digest, deep_scan.c.tool)
+        .ext(distinct_on(deep_scan.c.content_digest, deep_scan.c.tool))
         .where(deep_scan.c.content_digest == any_(literal(list(digests), ARRAY(Text))))
         .order_by(deep_scan.c.content_digest, deep_scan.c.tool, deep_scan.c.created_at.desc(), deep_scan.c.id.desc())
     )

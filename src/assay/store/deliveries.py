@@ -14,9 +14,9 @@ REFUSED = "webhook_refused"
 NOTE_REFUSAL = text(
     f"""
     INSERT INTO audit_event (actor, action, subject, detail)
-    SELECT :actor, '{REFUSED}', :subject, CAST(:detail AS jsonb)
-    WHERE :most > (
-        SELECT count(*) FROM (SELECT action, created_at FROM audit_event ORDER BY id DESC LIMIT 2 * :most) AS last
+    SELECT CAST(:actor AS text), '{REFUSED}', CAST(:subject AS text), CAST(:detail AS jsonb)
+    WHERE CAST(:most AS bigint) > (
+        SELECT count(*) FROM (SELECT action, created_at FROM audit_event ORDER BY id DESC LIMIT 2 * CAST(:most AS bigint)) AS last
         WHERE action = '{REFUSED}' AND created_at > now() - interval '1 minute'
     )
     """

@@ -20,11 +20,11 @@ from assay.deepscan.cage.kernel import PR_SET_PDEATHSIG, prctl
 UNCAGED = 97
 
 
-def main(order: Mapping[str, Any]) -> None:
+def main(order: Mapping[str, Any], leave: Callable[[], None] = namespace.leave_the_network) -> None:
     """Give everything up, and become the tool."""
     _die_with(order["parent"])
     refused: dict[str, str] = {}
-    if _tried("namespaces", namespace.leave_the_network, refused):
+    if _tried("namespaces", leave, refused):
         _stay_outside_of_the_first_process()
     for name, limit in order["limits"].items():
         resource.setrlimit(getattr(resource, name), (limit, limit))
