@@ -95,6 +95,8 @@ def forgotten() -> list[Path]:
 def _default(value: object) -> str:
     if value is None or value == ():
         return "none"
+    if isinstance(value, tuple):
+        return f"`{','.join(map(str, value))}`"
     return f"`{value.get_secret_value() if isinstance(value, SecretStr) else value}`"
 
 

@@ -65,14 +65,14 @@ GIVE_BACK = text(
 BACKLOG = text(
     f"""
     SELECT
-        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.PENDING}' LIMIT :at_most) AS counted),
+        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.PENDING}' LIMIT :at_most) AS n),
         (SELECT min(oldest) FROM unnest(CAST(:tools AS text[])) AS wanted (tool), LATERAL (
             SELECT created_at AS oldest FROM deep_scan
             WHERE status = '{DeepStatus.PENDING}' AND deep_scan.tool = wanted.tool
             ORDER BY created_at, id LIMIT 1) AS first),
-        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.RUNNING}' LIMIT :at_most) AS counted),
+        (SELECT count(*) FROM (SELECT FROM deep_scan WHERE status = '{DeepStatus.RUNNING}' LIMIT :at_most) AS n),
         (SELECT count(*) FROM (
-            SELECT FROM deep_scan WHERE status = '{DeepStatus.ERROR}' AND finished_at > :since LIMIT :at_most) AS counted)
+            SELECT FROM deep_scan WHERE status = '{DeepStatus.ERROR}' AND finished_at > :since LIMIT :at_most) AS n)
     """
 )
 

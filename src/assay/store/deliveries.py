@@ -16,7 +16,9 @@ NOTE_REFUSAL = text(
     INSERT INTO audit_event (actor, action, subject, detail)
     SELECT CAST(:actor AS text), '{REFUSED}', CAST(:subject AS text), CAST(:detail AS jsonb)
     WHERE CAST(:most AS bigint) > (
-        SELECT count(*) FROM (SELECT action, created_at FROM audit_event ORDER BY id DESC LIMIT 2 * CAST(:most AS bigint)) AS last
+        SELECT count(*) FROM (
+            SELECT action, created_at FROM audit_event ORDER BY id DESC LIMIT 2 * CAST(:most AS bigint)
+        ) AS newest
         WHERE action = '{REFUSED}' AND created_at > now() - interval '1 minute'
     )
     """
