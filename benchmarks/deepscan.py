@@ -4,8 +4,8 @@
 
 Every skill has a Python, a JavaScript and a shell file beside its text, so that every tool looks at every skill. Of the
 starts with one skill only a few are measured: they are alike, so their median times the number of skills stands for
-all of them. Both ways run in the cage, one after the other, in the same run; the figures are ratios of wall time, and of
-time of the processors for machines that others use, too.
+all of them. Both ways run in the cage, one after the other, in the same run; the figures are ratios of wall time, and
+of time of the processors for machines that others use, too.
 """
 
 import argparse

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
 
 from assay.blobs.blobs import unpack
+from assay.deepscan.catch_up import catch_up, give_back_silent
 from assay.github.fake import FakeGitHub
+from assay.model.deep_scan import DeepTool
 from assay.settings import Settings
 from tests.conftest import Registry, open_registry
 from tests.deepscan.deliveries import ADMIN, HandNode, pending, publish
@@ -195,3 +198,33 @@ async def test_who_has_no_key_gets_no_scans(registry: Registry) -> None:
             method, f"/api/v1/internal/{path}", json={} if method == "POST" else None
         )
         assert answer.status_code == 401, path
+
+
+async def test_what_no_tool_of_now_has_looked_at_is_dispatched(registry: Registry, time: MovableTime) -> None:
+    """I77: what was published before a tool came, or was looked at by an older version of it, is caught up with."""
+    lease = timedelta(seconds=registry.app.settings.deep_scan_lease_seconds)
+
+    async def turn(*tools: DeepTool) -> int:
+        async with registry.app.store.begin() as db:
+            return await catch_up(db, tools=tools, lease=lease, clock=time.clock)
+
+    await publish(registry)
+    assert await turn(DeepTool.SEMGREP) == 0, "it waits already"
+    assert await turn(DeepTool.SEMGREP, DeepTool.TRUFFLEHOG) == 1, "a tool that is new here"
+    node = HandNode(registry)
+    await node.beat()
+    assert (await node.deliver(node.result(await node.claim()))).status_code == 200
+    assert await turn(DeepTool.SEMGREP) == 0
+    await node.beat(tools={"semgrep": "2.0"})
+    assert await turn(DeepTool.SEMGREP) == 1, "a version that is new here"
+    assert await turn(DeepTool.SEMGREP) == 0
+
+
+async def test_what_a_dead_node_had_waits_also_if_nobody_asks(registry: Registry, time: MovableTime) -> None:
+    """I81: the alarm about missing nodes must see it."""
+    await publish(registry)
+    await HandNode(registry).claim()
+    time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
+    async with registry.app.store.begin() as db:
+        assert await give_back_silent(db, clock=time.clock) == 1
+    assert len(await pending(registry)) == 1

@@ -35,6 +35,31 @@ DISPATCH = text(
     WHERE deep_scan.status = '{DeepStatus.ERROR}'
     """
 )
+# What no tool of now has looked at, whatever became of it: a failure is not tried for ever. Where no node says which
+# versions there are, any will do.
+MISSING = text(
+    """
+    INSERT INTO deep_scan (id, content_digest, commit, tool)
+    SELECT id, digest, commit, tool
+    FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (id uuid, digest text, commit text, tool text)
+    WHERE NOT EXISTS (
+        SELECT FROM deep_scan AS known
+        WHERE known.content_digest = digest AND known.tool = given.tool AND (
+            known.tool_version IS NULL OR NOT CAST(:versions AS jsonb) ? given.tool
+            OR CAST(:versions AS jsonb) -> given.tool ? known.tool_version
+        )
+    )
+    ON CONFLICT (content_digest, tool, tool_version) DO NOTHING
+    RETURNING id
+    """
+)
+LISTED = text(
+    """
+    SELECT skill.name, skill_version.content_digest, skill_version.commit
+    FROM skill JOIN skill_version ON skill_version.id = skill.current_version_id
+    WHERE skill.standing = 'live' AND skill.name > :after ORDER BY skill.name LIMIT :at_most
+    """
+)
 # The oldest first. Rows that others are taking right now are passed over, so nobody waits for anybody.
 CLAIM = text(
     f"""
@@ -102,13 +127,22 @@ async def dispatch(
     """Let each tool look at each content (digest and commit), in the transaction that publishes it. What a tool has
     looked at already it looks at `again` only if that is wanted.
     """
-    rows = [
-        {"id": new_id(), "digest": digest, "commit": commit, "tool": tool.value}
-        for digest, commit in dict(contents).items()
-        for tool in tools
-    ]
-    if rows:
-        await db.execute(DISPATCH, {"rows": json_text(rows), "again": again})
+    if contents and tools:
+        await db.execute(DISPATCH, {"rows": _wanted(contents, tools), "again": again})
+
+
+async def dispatch_missing(
+    db: AsyncConnection, after: str, tools: Sequence[DeepTool], versions: Mapping[str, Sequence[str]], at_most: int
+) -> tuple[str | None, int]:
+    """The same for the next listings in the order of their names, where none of these versions of a tool has looked.
+    Returns the last name, or None at the end of the list; and how many scans wait now that did not.
+    """
+    listed = (await db.execute(LISTED, {"after": after, "at_most": at_most})).all()
+    if not listed or not tools:
+        return None, 0
+    rows = _wanted([(row.content_digest, row.commit) for row in listed], tools)
+    added = (await db.execute(MISSING, {"rows": rows, "versions": json_text(versions)})).all()
+    return (listed[-1].name if len(listed) == at_most else None), len(added)
 
 
 async def list_pending(db: AsyncConnection, tool: DeepTool | None, at_most: int) -> list[DeepScan]:
@@ -231,6 +265,16 @@ async def count_by_tool(db: AsyncConnection, at_most: int) -> dict[DeepTool, int
     some = select(deep_scan.c.tool).where(deep_scan.c.status == DeepStatus.PENDING).limit(at_most).subquery()
     rows = await db.execute(select(some.c.tool, func.count()).group_by(some.c.tool))
     return {DeepTool(tool): number for tool, number in rows}
+
+
+def _wanted(contents: Sequence[tuple[str, str]], tools: Sequence[DeepTool]) -> str:
+    return json_text(
+        [
+            {"id": new_id(), "digest": digest, "commit": commit, "tool": tool.value}
+            for digest, commit in dict(contents).items()
+            for tool in tools
+        ]
+    )
 
 
 def _scan(row: Any) -> DeepScan:

@@ -70,6 +70,6 @@ async def count_push(db: AsyncConnection, node_id: UUID, *, pushed: int) -> None
         await db.execute(ours.values(push_failures=scan_node.c.push_failures + 1))
 
 
-async def forget_node(db: AsyncConnection, node_id: UUID) -> None:
-    """One that has said goodbye."""
-    await db.execute(delete(scan_node).where(scan_node.c.id == node_id))
+async def forget_node(db: AsyncConnection, node_id: UUID) -> bool:
+    """One that has said goodbye; False if it is not known."""
+    return (await db.execute(delete(scan_node).where(scan_node.c.id == node_id))).rowcount == 1

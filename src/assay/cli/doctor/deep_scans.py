@@ -11,6 +11,8 @@ from assay.settings import Settings
 
 NAME = "deep scans"
 SECONDS = 30
+# Past the virtual environment, which the cage does not let anybody read.
+PYTHON = str(Path(sys.executable).resolve())
 
 
 async def check_deep_scans(settings: Settings) -> Check:
@@ -20,7 +22,7 @@ async def check_deep_scans(settings: Settings) -> Check:
     if not are_tools_there(settings):
         advice = f"{HOW_TO_INSTALL}, here or on another machine."
         return odd(NAME, f"no scan tools in {tools_folder(settings)}", advice)
-    nothing = Command([str(Path(sys.executable).resolve()), "-I", "-c", ""], Path("/"))
+    nothing = Command([PYTHON, "-I", "-c", ""], Path("/"))
     ended = await run_caged(nothing, Limits(wall_seconds=SECONDS))
     if not ended.was_caged:
         advice = "Let the process make user namespaces, or use seccomp; see docs/deepscan.md."

@@ -18,6 +18,7 @@ from assay.deepscan.messages import (
     WorkView,
 )
 from assay.model.deep_scan import DeepTool
+from assay.model.errors import NotFound
 from assay.serve.scan_nodes import is_node_alive
 from assay.store.audit import record_audit
 from assay.store.deep_scans import count_by_tool, list_pending, release
@@ -108,12 +109,13 @@ async def list_scan_nodes(assay: Assay) -> NodesView:
     "/scan-nodes/{node_id:str}",
     summary="A node says goodbye",
     status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 503),
+    responses=problems(400, 401, 403, 404, 503),
 )
 async def forget_scan_node(assay: Assay, caller: CalledBy, node_id: FromPath[UUID]) -> NodesView:
     """It is not waited for any more. What it still has waits again when its leases end."""
     async with assay.store.begin() as db:
-        await forget_node(db, node_id)
+        if not await forget_node(db, node_id):
+            raise NotFound(f"There is no scan node {node_id}.", code="node_not_found")
         await record_audit(db, caller.name, "scan_node_forgotten", str(node_id))
     return NodesView(nodes=[])
 
