@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.deepscan.messages import NodeMessage, ScanView, WorkView, checked_url
+from assay.deepscan.messages import DispatchedScan, NodeMessage, Work, checked_url
 from assay.model.deep_scan import DeepScan, DeepTool
 from assay.store.deep_scans import Leased, claim, extend_leases, give_back_expired
 from assay.store.scan_nodes import ScanNode, see_node
@@ -40,20 +40,20 @@ async def give_out(
     return await claim(db, node_id, tool, at_most=at_most, now=now, lease_seconds=lease_seconds)
 
 
-def work_of(node_id: UUID, tool: DeepTool, given: Sequence[Leased]) -> WorkView:
+def work_of(node_id: UUID, tool: DeepTool, given: Sequence[Leased]) -> Work:
     """What a node is told to do."""
-    return WorkView(
+    return Work(
         node_id=node_id,
         tool=tool,
         lease=given[0].lease if given else None,
         lease_expires_at=given[0].expires_at if given else None,
-        scans=[scan_view(each.scan) for each in given],
+        scans=[dispatched(each.scan) for each in given],
     )
 
 
-def scan_view(scan: DeepScan) -> ScanView:
+def dispatched(scan: DeepScan) -> DispatchedScan:
     """A scan that waits, or is given out."""
-    return ScanView(
+    return DispatchedScan(
         scan_id=scan.id,
         content_digest=scan.content_digest,
         commit=scan.commit,

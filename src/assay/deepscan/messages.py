@@ -100,7 +100,7 @@ class ReleaseMessage(Message, frozen=True):
     lease: UUID
 
 
-class ScanView(Message, frozen=True):
+class DispatchedScan(Message, frozen=True):
     """A scan that waits, or is given out."""
 
     scan_id: UUID
@@ -111,14 +111,14 @@ class ScanView(Message, frozen=True):
     created_at: datetime
 
 
-class WorkView(Message, frozen=True):
+class Work(Message, frozen=True):
     """Scans of one tool, given out until the lease ends. Both are null if there is nothing to do."""
 
     node_id: UUID
     tool: DeepTool
     lease: UUID | None
     lease_expires_at: datetime | None
-    scans: list[ScanView]
+    scans: list[DispatchedScan]
 
 
 def checked_url(url: str | None) -> str | None:

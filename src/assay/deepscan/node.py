@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 
 from assay.deepscan.batch import prepare, scan_batch
-from assay.deepscan.messages import FindingMessage, NodeMessage, ScanResult, ScanView, WorkView
+from assay.deepscan.messages import DispatchedScan, FindingMessage, NodeMessage, ScanResult, Work
 from assay.deepscan.registry import RegistryClient
 from assay.deepscan.sandbox import Limits
 from assay.deepscan.tool import Tool, ToolBroken
@@ -50,7 +50,7 @@ class Node:
         self._refused: dict[str, str] = {}
         self._lease_seconds = 60.0
         self._leases: dict[UUID, int] = {}
-        self._pushed: asyncio.Queue[WorkView] = asyncio.Queue(maxsize=1)
+        self._pushed: asyncio.Queue[Work] = asyncio.Queue(maxsize=1)
         self._wake = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -98,7 +98,7 @@ class Node:
         except (Unavailable, Forbidden) as problem:
             log.warning("The registry does not hear this node", problem=problem.message)
 
-    def take_push(self, work: WorkView) -> bool:
+    def take_push(self, work: Work) -> bool:
         """Take what is pushed, if there is room and it is meant for this node."""
         if work.node_id != self._options.id or work.tool not in self._working or work.lease is None:
             return False
@@ -127,7 +127,7 @@ class Node:
                 did = True
         return did
 
-    async def _do(self, work: WorkView) -> None:
+    async def _do(self, work: Work) -> None:
         assert work.lease is not None
         tool = self._working.get(work.tool)
         try:
@@ -152,7 +152,7 @@ class Node:
         finally:
             self._leases.pop(work.lease, None)
 
-    async def _contents(self, scans: Sequence[ScanView]) -> tuple[list[Skill], Mapping[str, DeepResult]]:
+    async def _contents(self, scans: Sequence[DispatchedScan]) -> tuple[list[Skill], Mapping[str, DeepResult]]:
         """The skills to look at; one whose bytes are not there is an error of its own."""
         skills, missing = [], {}
         for digest in {scan.content_digest for scan in scans}:
@@ -163,7 +163,7 @@ class Node:
         return skills, missing
 
     async def _deliver(
-        self, scan: ScanView, lease: UUID, tool: Tool, result: DeepResult, refused: Mapping[str, str]
+        self, scan: DispatchedScan, lease: UUID, tool: Tool, result: DeepResult, refused: Mapping[str, str]
     ) -> None:
         said = ScanResult(
             delivery_id=new_id().hex,

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 from aiohttp import web
 
-from assay.deepscan.messages import LARGEST_MESSAGE_BYTES, WorkView
+from assay.deepscan.messages import LARGEST_MESSAGE_BYTES, Work
 from assay.deepscan.node import Node
 from assay.deepscan.signature import SIGNATURE_HEADER, TIMESTAMP_HEADER, verify
 from assay.model.clock import Clock
@@ -24,7 +24,7 @@ async def receiving(node: Node, host: str, port: int, secret: str, clock: Clock)
         given = request.headers.get(TIMESTAMP_HEADER), request.headers.get(SIGNATURE_HEADER)
         try:
             verify(secret, body, *given, clock.now())
-            work = msgspec.json.decode(body, type=WorkView)
+            work = msgspec.json.decode(body, type=Work)
         except Unauthenticated as problem:
             return web.json_response({"code": problem.code}, status=401)
         except msgspec.DecodeError:

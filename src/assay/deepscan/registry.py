@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from assay.blobs.blobs import unpack
-from assay.deepscan.messages import ClaimMessage, NodeMessage, ReleaseMessage, ScanResult, WorkView
+from assay.deepscan.messages import ClaimMessage, NodeMessage, ReleaseMessage, ScanResult, Work
 from assay.deepscan.signature import sign
 from assay.model.clock import Clock
 from assay.model.deep_scan import DeepTool
@@ -57,10 +57,10 @@ class RegistryClient:
         """Say goodbye; who cannot hear it will notice."""
         await self._ask("DELETE", f"/api/v1/internal/scan-nodes/{node_id}", LARGEST_ANSWER)
 
-    async def claim(self, node_id: UUID, tool: DeepTool, limit: int) -> WorkView:
+    async def claim(self, node_id: UUID, tool: DeepTool, limit: int) -> Work:
         """Take scans of one tool."""
         wanted = ClaimMessage(node_id=node_id, tool=tool, limit=limit)
-        return await self._post("/api/v1/internal/claim-sast-scan", wanted, WorkView)
+        return await self._post("/api/v1/internal/claim-sast-scan", wanted, Work)
 
     async def release(self, node_id: UUID, lease: UUID) -> None:
         """Give back what was not begun."""

@@ -8,14 +8,14 @@ from litestar import Response, Router, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
-from assay.deepscan.dispatch import give_out, register_node, scan_view, work_of
+from assay.deepscan.dispatch import dispatched, give_out, register_node, work_of
 from assay.deepscan.messages import (
     LARGEST_MESSAGE_BYTES,
     MOST_AT_ONCE,
     ClaimMessage,
     NodeMessage,
     ReleaseMessage,
-    WorkView,
+    Work,
 )
 from assay.model.deep_scan import DeepTool
 from assay.model.errors import NotFound
@@ -47,7 +47,7 @@ async def pending_sast_scans(
     async with assay.store.snapshot() as db:
         scans, waiting = await list_pending(db, tool, limit), await count_by_tool(db, COUNTED)
     return PendingView(
-        scans=[scan_view(scan) for scan in scans], waiting={each.value: waiting[each] for each in waiting}
+        scans=[dispatched(scan) for scan in scans], waiting={each.value: waiting[each] for each in waiting}
     )
 
 
@@ -58,7 +58,7 @@ async def pending_sast_scans(
     responses=problems(400, 401, 403, 413, 415, 503),
     request_max_body_size=LARGEST_MESSAGE_BYTES,
 )
-async def claim_sast_scan(assay: Assay, data: JSONBody[ClaimMessage]) -> WorkView:
+async def claim_sast_scan(assay: Assay, data: JSONBody[ClaimMessage]) -> Work:
     """Nobody else gets them before the lease ends. A heartbeat of the node prolongs it."""
     seconds = assay.settings.deep_scan_lease_seconds
     async with assay.store.begin() as db:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from assay.deepscan.messages import ScanView
+from assay.deepscan.messages import DispatchedScan
 from assay.model.deep_scan import DeepTool
 from assay.store.scan_nodes import ScanNode
 from assay.web.api.views import View
@@ -12,7 +12,7 @@ from assay.web.api.views import View
 class PendingView(View, frozen=True):
     """Scans that wait, and how many wait for each tool (counted up to 10,000)."""
 
-    scans: list[ScanView]
+    scans: list[DispatchedScan]
     waiting: dict[str, int]
 
 
