@@ -1,5 +1,6 @@
 """Nodes at work: they pull, are pushed to, die, break, and stop; nothing that waits is lost by any of it."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -61,6 +62,24 @@ async def test_a_broken_tool_gives_its_scans_back(served: Served, tmp_path: Path
     assert waiting["attempts"] == 0
     [known] = await nodes(registry)
     assert known["tools"] == {}
+
+
+async def test_a_node_that_is_stopped_gives_back_what_it_has(served: Served) -> None:
+    """In the midst of a batch: at once, and it was no attempt."""
+    registry = served.registry
+    await publish(registry, **{"wait.txt": "HANG"})
+    stopping = asyncio.Event()
+    running = asyncio.create_task(served.node(a_tool()).run(stopping))
+
+    async def has_taken() -> bool:
+        return await pending(registry) == []
+
+    await until(has_taken, 120)
+    stopping.set()
+    await running
+    [waiting] = await pending(registry)
+    assert waiting["attempts"] == 0
+    assert await nodes(registry) == []
 
 
 async def test_a_killed_node_returns_its_work(served: Served, tmp_path: Path) -> None:

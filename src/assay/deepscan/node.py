@@ -54,17 +54,28 @@ class Node:
         self._wake = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until asked to stop; what is under way then is finished, what has not begun is given back."""
+        """Until asked to stop; what is under way then is given back, and was no attempt."""
         await self.mend()
         heart = asyncio.create_task(self._beat(stopping))
         try:
             while not stopping.is_set():
-                if not await self.work_once():
+                if not await self._work_until(stopping):
                     await self._rest(stopping)
         finally:
             heart.cancel()
             await asyncio.gather(heart, return_exceptions=True)
             await self.leave()
+
+    async def _work_until(self, stopping: asyncio.Event) -> bool:
+        """A turn of work, which ends in the midst of it when all is over; the tools of it end, too."""
+        work, asked = asyncio.create_task(self.work_once()), asyncio.create_task(stopping.wait())
+        await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if not work.done():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            return False
+        return work.result()
 
     async def mend(self) -> None:
         """See which tools work here, and say so."""
@@ -132,8 +143,7 @@ class Node:
         tool = self._working.get(work.tool)
         try:
             if tool is None:
-                await self._registry.release(self._options.id, work.lease)
-                return
+                raise ToolBroken("it is gone")
             skills, missing = await self._contents(work.scans)
             scanned = await scan_batch(tool, skills, self._options.limits)
             self._refused |= scanned.refused
@@ -149,8 +159,8 @@ class Node:
         except AssayError as problem:
             # The leases end, and others take the scans.
             log.warning("A batch is lost", problem=problem.message)
-        finally:
-            self._leases.pop(work.lease, None)
+        # Not if this was cancelled: then `leave` gives back what has no result.
+        self._leases.pop(work.lease, None)
 
     async def _contents(self, scans: Sequence[DispatchedScan]) -> tuple[list[Skill], Mapping[str, DeepResult]]:
         """The skills to look at; one whose bytes are not there is an error of its own."""
