@@ -72,7 +72,7 @@ async def test_findings_are_bounded_and_the_worst_are_kept() -> None:
 
 async def test_excerpts_show_no_secret() -> None:
     """What looks like a key is not kept, whichever tool points at its line."""
-    text = 'FIND high key = "AKIAIOSFODNN7EXAMPLE0aB3dE5gH7jK9" in settings_of_the_application'
+    text = 'FIND high key = "bQ4xW7zR2mK9dF6hJ1nP3sT8vY5c" in settings_of_the_application'
     [finding] = (await scan_batch(a_tool(), [skill("s", text)], QUICK)).results["s"].findings
     assert finding.excerpt == 'FIND high key = "[hidden]" in settings_of_the_application'
 
