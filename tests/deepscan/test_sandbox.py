@@ -17,6 +17,7 @@ from tests.processes import is_running, until
 
 PYTHON = str(Path(sys.executable).resolve())
 QUICK = Limits(wall_seconds=60)
+DATAGRAM = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))"
 
 
 async def run(program: str, folder: Path, limits: Limits = QUICK) -> Ended:
@@ -35,7 +36,7 @@ def listener() -> Iterator[int]:
     "program",
     [
         "import socket; socket.create_connection(('127.0.0.1', {port}), 5)",
-        "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))",
+        DATAGRAM,
         "import socket; socket.create_server(('127.0.0.1', 0))",
         "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import socket; socket.create_connection("
         '("127.0.0.1", {port}), 5)\'], check=True)',
@@ -55,7 +56,7 @@ async def test_without_namespaces_there_is_still_no_network(listener: int, tmp_p
     """A kernel that refuses namespaces is named in the result, and the other means hold."""
     order = {
         "parent": os.getpid(),
-        "command": [PYTHON, "-I", "-c", f"import socket; socket.create_connection(('127.0.0.1', {listener}), 5)"],
+        "command": [PYTHON, "-I", "-c", DATAGRAM.format(port=listener)],
         "folder": str(tmp_path),
         "environment": {},
         "told": str(tmp_path / "told.json"),

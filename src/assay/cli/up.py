@@ -56,7 +56,8 @@ def _scan_node(chosen: Settings) -> list[Child]:
     if not chosen.deep_scan_tools:
         return []
     if not are_tools_there(chosen):
-        console.print(f"What is published is not scanned by external tools yet: {HOW_TO_INSTALL}.")
+        # In one line, so that the command can be copied.
+        console.print(f"What is published is not scanned by external tools yet: {HOW_TO_INSTALL}.", soft_wrap=True)
         return []
     # Past any proxy: the public address may not lead here from inside.
     here = chosen.model_copy(update={"public_url": None}).base_url
