@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-.PHONY: help up test lint types fmt bench docs lock clean
+.PHONY: help up test deepscan lint types fmt bench docs lock clean
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -13,9 +13,12 @@ help:  ## list the verbs
 up: $(RUNTIME)  ## start everything on this machine and print the address
 	@exec $(BIN)/assay up
 
-test: $(DEV)  ## run all tests
+test: $(DEV) deepscan  ## run all tests
 	@$(BIN)/python -m tests.browser.chromium
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+deepscan: $(RUNTIME)  ## install the external scan tools beside Assay
+	$(BIN)/assay scan-node --install
 
 lint: $(DEV)  ## ruff, import contracts, spelling
 	$(BIN)/ruff check .
@@ -39,6 +42,7 @@ docs: $(DEV)  ## regenerate the generated parts of docs/
 lock:  ## renew the lock files (names, versions and hashes only)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q src/assay/deepscan/requirements.in -o src/assay/deepscan/requirements.lock
 
 clean:  ## remove the virtual environment
 	rm -rf $(VENV)

@@ -98,7 +98,7 @@ def _default(value: object) -> str:
     if value is None or value == ():
         return "none"
     if isinstance(value, tuple):
-        return f"`{','.join(value)}`"
+        return f"`{','.join(map(str, value))}`"
     return f"`{value.get_secret_value() if isinstance(value, SecretStr) else value}`"
 
 

@@ -82,3 +82,11 @@ def test_shares_come_with_their_wilson_interval(hits: int, of: int, low: float, 
 def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
     precision, recall = 30 / 40, 30 / 50
     assert pytest.approx(2 * precision * recall / (precision + recall)) == f1(caught=30, alarms=10, missed=20).share
+
+
+def test_deep_scans_are_measured_in_batches_and_alone() -> None:
+    """Many skills a start against one: the cheapest tool shows that it still runs."""
+    command = [sys.executable, "-m", "benchmarks.deepscan", "--skills", "3", "--singles", "1", "--tools", "kingfisher"]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    assert "all tools: in batches / one start a skill" in finished.stdout

@@ -16,6 +16,7 @@ from obstore.store import LocalStore, from_url
 from assay.accounts.seal import Seal
 from assay.blobs.blobs import Blobs
 from assay.certify.keys import SigningKeys
+from assay.deepscan.push import Pusher
 from assay.discover.all_sources import SourceOptions, all_sources
 from assay.discover.crawl import Asked, Crawler
 from assay.discover.look import Looker
@@ -172,6 +173,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             lease_seconds=deadline_seconds,
             engine=ENGINE,
             ruleset=ruleset,
+            deep_tools=settings.deep_scan_tools,
             judge=(judge.engine, judge.prompt) if judge else None,
         )
         yield Tools(
@@ -272,6 +274,14 @@ def known_repositories(settings: Settings) -> list[RepositoryName]:
     return [RepositoryName(Host.GITHUB, *name.split("/", 1)) for name in names]
 
 
+def open_pusher(app: App) -> Pusher:
+    """What pushes scans to the nodes that have an address."""
+    if app.settings.webhook_secret is None:
+        raise Unavailable("ASSAY_WEBHOOK_SECRET is not set, so nothing can be pushed.", code="secret_missing")
+    secret = app.settings.webhook_secret.get_secret_value()
+    return Pusher(app.store, app.github.session, secret, app.clock, app.settings.deep_scan_lease_seconds)
+
+
 def watch_limits(settings: Settings) -> WatchLimits:
     """From when on something is wrong with the queue."""
     working = timedelta(seconds=settings.stuck_seconds)
@@ -282,6 +292,9 @@ def watch_limits(settings: Settings) -> WatchLimits:
         watch_every=timedelta(seconds=settings.watch_seconds) if settings.watch_seconds else None,
         judge_model=settings.llm_model,
         judge_budget_micros=settings.llm_budget_micros,
+        deep_tools=settings.deep_scan_tools,
+        deep_waiting=timedelta(seconds=settings.deep_scan_waiting_seconds),
+        deep_lease=timedelta(seconds=settings.deep_scan_lease_seconds),
     )
 
 

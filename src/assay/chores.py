@@ -5,6 +5,7 @@ from functools import partial
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.deepscan.catch_up import CATCH_UP, GIVE_BACK, catch_up, give_back_silent
 from assay.model.clock import Clock
 from assay.queue.periodic import Chore
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
@@ -27,6 +28,7 @@ log = structlog.get_logger()
 def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
     """Every worker runs all of them; a lock in the database makes that one at a time."""
     ruleset = load_ruleset().version
+    dispatching = partial(catch_up, tools=limits.deep_tools, lease=limits.deep_lease, clock=clock)
     return (
         Chore("number changes", every_seconds=5, budget_seconds=15, work=number_changes),
         Chore("fold installs", every_seconds=60, budget_seconds=60, work=partial(count_installs, clock=clock)),
@@ -37,6 +39,8 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
         Chore(PROBE, every_seconds=60, budget_seconds=60, work=probe_search),
         Chore(FIND_STALE, every_seconds=60, budget_seconds=30, work=partial(find_stale_verdicts, ruleset=ruleset)),
         Chore("forget old records", every_seconds=60, budget_seconds=30, work=forget_old_records),
+        Chore(GIVE_BACK, every_seconds=30, budget_seconds=20, work=partial(give_back_silent, clock=clock)),
+        Chore(CATCH_UP, every_seconds=60, budget_seconds=30, work=dispatching),
         Chore(RECONCILE, every_seconds=900, budget_seconds=120, work=reconcile_counts),
     )
 

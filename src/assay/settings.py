@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from assay.github.auth import AppOptions
+from assay.model.deep_scan import DeepTool
 from assay.model.discovery import MOST_RESULTS, SOURCE_NAMES, RegistryKind
 from assay.model.errors import Invalid
 from assay.model.files import write_once
@@ -186,6 +187,26 @@ class Settings(BaseModel):
     discovery_private_addresses: bool = Field(
         False, description="Whether lists and registries may be on private addresses, and without https."
     )
+    deep_scan_tools: tuple[DeepTool, ...] = Field(
+        (DeepTool.SEMGREP, DeepTool.NJSSCAN, DeepTool.KINGFISHER),
+        description="The external tools that look at what is published, separated by commas; `none` for none.",
+    )
+    deep_scan_lease_seconds: int = Field(
+        120, ge=5, le=3600, description="A scan node silent for so long loses its scans."
+    )
+    deep_scan_waiting_seconds: int = Field(
+        3600, ge=60, le=604800, description="An alarm is raised when a deep scan has waited for so long."
+    )
+    deep_scan_dir: Path | None = Field(
+        None, description="Where the scan tools are installed. None: `deepscan` beside the Python that runs Assay."
+    )
+
+    @field_validator("deep_scan_tools", mode="before")
+    @classmethod
+    def _none_is_none(cls, value: object) -> object:
+        if isinstance(value, str):
+            return () if value.strip() == "none" else tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
 
     @field_validator(
         "github_tokens",

@@ -81,8 +81,9 @@ def clean_environment(**settings: str) -> dict[str, str]:
 
 @contextmanager
 def an_assay(data: Path, log: Path, **settings: str) -> Iterator[Up]:
-    """`assay up` on a free port, stopped at the latest when the block ends."""
-    environment = clean_environment(ASSAY_DATA_DIR=str(data), ASSAY_PORT="0", **settings)
+    """`assay up` on a free port, stopped at the latest when the block ends; without scan tools if none are given."""
+    tools = {"ASSAY_DEEP_SCAN_DIR": str(data / "no-tools")}
+    environment = clean_environment(**{"ASSAY_DATA_DIR": str(data), "ASSAY_PORT": "0", **tools, **settings})
     with log.open("w") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "assay", "up"], env=environment, stdout=output, stderr=output, text=True

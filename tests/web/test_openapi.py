@@ -71,7 +71,9 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     refused = await registry.submit("mallory/kit", "steal")
     await registry.work()
+    listed = (await registry.client.get("/api/v1/skills/acme/tools/pdf")).json()["skill"]
     values = {
+        "digest": listed["contentDigest"],
         "submission_id": refused["id"],
         "owner": "acme",
         "repo": "tools",

@@ -341,8 +341,8 @@ BUDGET = {
     "/": 4,
     "/skills": 3,
     "/skills?q=skill": 3,
-    "/skills/acme/many/skill-0": 7,
-    "/skills/acme/many/skill-0/versions/1.0.0": 7,
+    "/skills/acme/many/skill-0": 8,
+    "/skills/acme/many/skill-0/versions/1.0.0": 8,
     "/queue": 3,
     "/queue?category=published": 3,
     "/queue?q=skill&source=&reason=&sort=skillName": 3,
@@ -353,12 +353,12 @@ BUDGET = {
     "/api/v1/submissions/stats": 2,
     "/api/v1/skills": 3,
     "/api/v1/skills/search?q=skill": 3,
-    "/api/v1/skills/acme/many/skill-0": 7,
+    "/api/v1/skills/acme/many/skill-0": 8,
     "/api/v1/skills/acme/many/skill-0/versions": 4,
-    "/api/v1/skills/acme/many/skill-0/versions/latest": 8,
+    "/api/v1/skills/acme/many/skill-0/versions/latest": 9,
     "/api/v1/stats": 5,
     "/badge/acme/many/skill-0.svg": 1,
-    "/metrics": 25,
+    "/metrics": 27,
 }
 
 

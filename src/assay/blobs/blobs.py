@@ -38,12 +38,11 @@ class Blobs:
 
     async def load(self, digest: str) -> Source:
         """All files of a content, each checked; an upload is its own commit. NotFound if there is no such content."""
-        packed = await asyncio.to_thread(self._get, digest)
-        manifest, start = _manifest_of(packed, digest)
-        files = {}
-        for entry, position in _positions(manifest, start):
-            files[entry.path] = _checked(packed[position : position + entry.size], entry, digest)
-        return Source(files, commit=digest)
+        return unpack(await self.packed(digest), digest)
+
+    async def packed(self, digest: str) -> bytes:
+        """The object as it is kept; whoever gets it checks it with `unpack`. NotFound if there is no such content."""
+        return await asyncio.to_thread(self._get, digest)
 
     async def read_file(self, digest: str, path: str) -> bytes:
         """One file of a content, checked; NotFound if there is none."""
@@ -67,6 +66,15 @@ class Blobs:
             raise NotFound(f"There is no content {digest}.", code="content_not_found") from None
         except (BaseError, OSError) as problem:
             raise Unavailable(f"The blob store does not answer: {problem}", code="blobs_unavailable") from problem
+
+
+def unpack(packed: bytes, digest: str) -> Source:
+    """The files of an object, each checked. Raises Unavailable if it is not the content of this digest."""
+    manifest, start = _manifest_of(packed, digest)
+    files = {}
+    for entry, position in _positions(manifest, start):
+        files[entry.path] = _checked(packed[position : position + entry.size], entry, digest)
+    return Source(files, commit=digest)
 
 
 def _in_order(source: Source) -> list[bytes]:

@@ -26,6 +26,7 @@ class Commands(LazyGroup):
         "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
         "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),
         "crawl": Lazy("assay.cli.crawl:crawl", "Look for skills."),
+        "scan-node": Lazy("assay.cli.scan_node:scan_node", "Run external scan tools on what is published."),
         "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
         "seed": Lazy("assay.cli.seed:seed", "Submit the 118 well-known skills of the starter catalogue."),
         "import": Lazy("assay.cli.importing.app:app", "Bring in what other registries leave behind."),

@@ -10,6 +10,7 @@ from rich.console import Console
 from assay import __version__, settings
 from assay.app import database_url, embedded_server
 from assay.cli.migrate import migrate_database
+from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there
 from assay.cli.stopping import run_until_done, stopping_event
 from assay.cli.supervisor import Child, keep_alive, keep_server_alive
 from assay.cli.web import listen
@@ -40,7 +41,7 @@ async def _up(chosen: Settings) -> None:
         web = Child("web", ("web", "--supervised", "--fd", str(listener.fileno())), (listener.fileno(),))
         async with asyncio.TaskGroup() as group:
             crawler = (Child("crawler", ("crawl", "--supervised")),) if chosen.discovery else ()
-            for child in (web, Child("worker", ("worker", "--supervised")), *crawler):
+            for child in (web, Child("worker", ("worker", "--supervised")), *crawler, *_scan_node(chosen)):
                 group.create_task(keep_alive(child, stopping, _report))
             if server is not None:
                 group.create_task(keep_server_alive(server, stopping, _report))
@@ -49,6 +50,19 @@ async def _up(chosen: Settings) -> None:
         if server is not None:
             await asyncio.to_thread(server.stop)
     console.print("Assay has stopped; everything is kept.")
+
+
+def _scan_node(chosen: Settings) -> list[Child]:
+    """One node on this machine, if its tools are there."""
+    if not chosen.deep_scan_tools:
+        return []
+    if not are_tools_there(chosen):
+        # In one line, so that the command can be copied.
+        console.print(f"What is published is not scanned by external tools yet: {HOW_TO_INSTALL}.", soft_wrap=True)
+        return []
+    # Past any proxy: the public address may not lead here from inside.
+    here = chosen.model_copy(update={"public_url": None}).base_url
+    return [Child("scan-node", ("scan-node", "--supervised", "--url", here, "--name", "local"))]
 
 
 def _greet(chosen: Settings) -> None:

@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.app import open_app, open_second_look, open_tools, open_watch, pause_gate, watch_limits, worker_options
+from assay.app import (
+    open_app,
+    open_pusher,
+    open_second_look,
+    open_tools,
+    open_watch,
+    pause_gate,
+    watch_limits,
+    worker_options,
+)
 from assay.chores import all_chores
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
@@ -50,5 +59,7 @@ async def _work(chosen: Settings, *, supervised: bool) -> None:
                 if chosen.watch_seconds:
                     group.create_task(open_watch(app).run(stopping))
                 group.create_task(open_second_look(app, tools).run(stopping))
+                if chosen.deep_scan_tools:
+                    group.create_task(open_pusher(app).run(stopping))
                 options, gate = worker_options(chosen), pause_gate(app)
                 group.create_task(run_worker(app.database_url, work, options, stopping, gate))

@@ -7,6 +7,9 @@ there are always others that have something to write, too.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.deep_scan import DeepTool
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.judgement import Judgement
@@ -16,6 +19,7 @@ from assay.publish.publish import Approved, publish_again, publish_all
 from assay.queue.batch import Batches
 from assay.queue.job import Job
 from assay.store.database import Database
+from assay.store.deep_scans import dispatch
 from assay.store.judgements import find_judgements
 from assay.store.pauses import read_pause
 from assay.store.scans import Examined, find_reports, save_scans
@@ -49,6 +53,7 @@ class Ledger:
         engine: str,
         ruleset: str,
         judge: JudgeKey | None = None,
+        deep_tools: Sequence[DeepTool] = (),
     ) -> None:
         self._store = store
         self._worker = worker
@@ -56,6 +61,7 @@ class Ledger:
         self._engine = engine
         self._ruleset = ruleset
         self._judge = judge
+        self._deep_tools = deep_tools
         self._claims = Batches(self._claim_all, at_most=AT_MOST)
         self._starts = Batches(self._start_all, at_most=AT_MOST)
         self._judgings = Batches(self._judge_all, at_most=AT_MOST)
@@ -79,7 +85,9 @@ class Ledger:
         if published is not None:
             return published
         async with self._store.begin() as db:
-            return await publish_again(db, submission, approved)
+            finished = await publish_again(db, submission, approved)
+            await self._look_again(db, [(finished, approved)], again=True)
+            return finished
 
     async def _claim_all(self, jobs: Sequence[Job]) -> list[Submission | None]:
         wanted = [(job.subject_id, job.cycle) for job in jobs]
@@ -129,7 +137,17 @@ class Ledger:
 
     async def _publish_all(self, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
         async with self._store.begin() as db:
-            return await publish_all(db, wanted)
+            finished = await publish_all(db, wanted)
+            sources = [(each, approved) for each, (_, approved) in zip(finished, wanted, strict=True) if each]
+            await self._look_again(db, sources, again=False)
+            return finished
+
+    async def _look_again(
+        self, db: AsyncConnection, finished: Sequence[tuple[Submission, Approved]], *, again: bool
+    ) -> None:
+        """What is published is for the external tools, too: that it waits for them is written with it."""
+        sources = [approved.source for each, approved in finished if each.state is State.PUBLISHED]
+        await dispatch(db, [(source.digest, source.commit) for source in sources], self._deep_tools, again=again)
 
 
 def _fetched(submission: Submission, source: Source) -> Move:

@@ -32,6 +32,9 @@ class Code(StrEnum):
     JUDGE_DOWN = "judge_down"
     JUDGE_BUDGET_SPENT = "judge_budget_spent"
     JUDGE_BEHIND = "judge_behind"
+    NO_SCAN_NODE = "no_scan_node"
+    DEEP_SCANS_WAITING = "deep_scans_waiting"
+    DEEP_SCAN_ERRORS = "deep_scan_errors"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -60,6 +63,9 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.JUDGE_DOWN: "the model of the judge has failed five times in a row",
         Code.JUDGE_BUDGET_SPENT: "a question was not asked because `ASSAY_LLM_DAILY_BUDGET` is spent",
         Code.JUDGE_BEHIND: "something published has waited for a second look for more than a day",
+        Code.NO_SCAN_NODE: "deep scans wait and no scan node is alive",
+        Code.DEEP_SCANS_WAITING: "a deep scan has waited for longer than `ASSAY_DEEP_SCAN_WAITING_SECONDS`",
+        Code.DEEP_SCAN_ERRORS: "a scan tool could not look at something in the last hour, after all attempts",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -88,6 +94,9 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.JUDGE_DOWN: "Look at the endpoint, its key and its limits. Submissions wait, then a person looks.",
         Code.JUDGE_BUDGET_SPENT: "Raise `ASSAY_LLM_DAILY_BUDGET`, or wait for tomorrow (UTC): submissions wait, too.",
         Code.JUDGE_BEHIND: "Start more workers, raise `ASSAY_LLM_CONCURRENCY`, or look why the judge fails.",
+        Code.NO_SCAN_NODE: "Start `assay scan-node` (`--install` gets its tools), or set ASSAY_DEEP_SCAN_TOOLS=none.",
+        Code.DEEP_SCANS_WAITING: "Start more scan nodes, and see whether they have all the tools.",
+        Code.DEEP_SCAN_ERRORS: "Look at the errors of the scans, and in the logs of the scan nodes.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

@@ -10,6 +10,7 @@ from assay.queue.rescue import RESCUE_ORPHANS
 from assay.serve.alarm import Alarm, Code
 from assay.serve.discovery_alarms import discovery_alarms
 from assay.serve.facts import COUNTED, QueueFacts, WatchLimits
+from assay.serve.scan_nodes import is_node_alive
 from assay.serve.stages import FAILED, FETCHED, JUDGED, REFUSED, Stage
 from assay.store.chores import ChoreRecord, Rhythm
 from assay.store.processes import SeenProcess
@@ -160,6 +161,22 @@ def _judge_behind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
         yield Alarm(Code.JUDGE_BEHIND, finding, since=oldest + BEHIND)
 
 
+def _deep_scans(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    """Nobody there is told at once where there has been somebody, and otherwise when something has waited too long."""
+    deep, oldest = facts.deep, facts.deep.oldest
+    if deep.failed:
+        yield Alarm(Code.DEEP_SCAN_ERRORS, f"{_capped(deep.failed)} deep scans could not be done in the last hour.")
+    if oldest is None:
+        return
+    is_anybody_there = any(is_node_alive(node, facts.now, limits.deep_lease) for node in facts.nodes)
+    is_late = facts.now - oldest > limits.deep_waiting
+    if not is_anybody_there and (facts.nodes or is_late):
+        yield Alarm(Code.NO_SCAN_NODE, f"{_capped(deep.waiting)} deep scans wait and no scan node is alive.")
+    elif is_late:
+        finding = f"A deep scan has waited for {_duration(facts.now - oldest)}."
+        yield Alarm(Code.DEEP_SCANS_WAITING, finding, since=oldest + limits.deep_waiting)
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -193,6 +210,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _judge_down,
     _judge_budget_spent,
     _judge_behind,
+    _deep_scans,
     _detector_blind,
     _paused,
 )

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.deep_scan import DeepTool
 from assay.model.submission import ACTIVE, State
 from assay.queue.job import ENTRYPOINT
 from assay.queue.rescue import BEGINNING, GRACE
@@ -17,6 +18,7 @@ from assay.store.allowances import count_refused
 from assay.store.backlog import Standing, find_due_since, find_oldest, find_oldest_waiting, was_paused
 from assay.store.chores import ChoreRecord, list_chores
 from assay.store.counts import count_arrivals, count_by_state
+from assay.store.deep_scans import DeepBacklog, read_backlog
 from assay.store.discovery_sources import DiscoveryFacts, read_discovery
 from assay.store.held_jobs import list_unreadable_jobs
 from assay.store.llm_usage import JudgeRecord, read_judge_record
@@ -24,6 +26,7 @@ from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
 from assay.store.probes import ProbeRecord, read_probes
 from assay.store.processes import SeenProcess, list_processes
+from assay.store.scan_nodes import ScanNode, list_nodes
 from assay.store.stuck import StuckCount, StuckRow, Thresholds, count_stuck, list_stuck
 from assay.store.upstream import Freshness, read_freshness
 
@@ -41,6 +44,10 @@ class WatchLimits:
     alive: timedelta = timedelta(seconds=30)
     # How often sources are looked at; None if nobody does.
     watch_every: timedelta | None = None
+    # Which tools are waited for, how long is too long, and how long a node may be silent.
+    deep_tools: Sequence[DeepTool] = ()
+    deep_waiting: timedelta = timedelta(hours=1)
+    deep_lease: timedelta = timedelta(minutes=2)
 
     # The model of the judge, if there is one, and what it may cost a day, in millionths.
     judge_model: str | None = None
@@ -95,6 +102,8 @@ class QueueFacts:
     refused_tokens: int = 0
     discovery: DiscoveryFacts = field(default_factory=DiscoveryFacts)
     judge: JudgeRecord = field(default_factory=JudgeRecord)
+    deep: DeepBacklog = field(default_factory=DeepBacklog)
+    nodes: Sequence[ScanNode] = ()
 
     @property
     def waiting(self) -> int:
@@ -133,6 +142,8 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         refused_tokens=await count_refused(db),
         discovery=await read_discovery(db),
         judge=await read_judge_record(db, now, limits.judge_model, COUNTED + 1),
+        deep=await read_backlog(db, limits.deep_tools, since=now - HOUR, at_most=COUNTED + 1),
+        nodes=await list_nodes(db),
     )
 
 

@@ -1,16 +1,18 @@
 """One listing with everything that its page and its JSON show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.deep_scan import DeepScan
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.serve.catalogue import find_listing
 from assay.serve.versions import summarise
 from assay.store.contents import find_files
+from assay.store.deep_scans import list_deep_scans
 from assay.store.forks import Fork, find_forks
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
@@ -33,6 +35,8 @@ class Listing:
     files: list[FileEntry]
     scans: list[Scan]
     forks: tuple[Fork, ...]
+    # Not in the copy at the edge.
+    deep_scans: list[DeepScan] = field(default_factory=list)
 
     @property
     def live(self) -> SkillVersion | None:
@@ -65,4 +69,5 @@ async def read_listing(db: AsyncConnection, name: str) -> Listing:
         files.get(skill.content_digest, []),
         await list_scans(db, skill.content_digest),
         forks.get(skill.content_digest, ()),
+        (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, []),
     )

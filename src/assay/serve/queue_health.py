@@ -9,7 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.serve.alarm import Alarm
 from assay.serve.alarms import raise_alarms
 from assay.serve.facts import QueueFacts, WatchLimits, read_facts
+from assay.serve.scan_nodes import is_node_alive
 from assay.store.alarms import list_alarms
+from assay.store.scan_nodes import ScanNode
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class QueueHealth:
     facts: QueueFacts
     limits: WatchLimits
     alarms: Sequence[RaisedAlarm]
+
+    @property
+    def live_nodes(self) -> list[ScanNode]:
+        """Scan nodes that were seen lately enough to keep their scans."""
+        return [node for node in self.facts.nodes if is_node_alive(node, self.facts.now, self.limits.deep_lease)]
 
     @property
     def is_degraded(self) -> bool:

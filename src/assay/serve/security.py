@@ -1,16 +1,19 @@
 """What the scans say of the live version of a listing, in the words that installers ask for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.finding import Severity
+from assay.model.deep_scan import DeepScan, DeepStatus
+from assay.model.finding import Finding, Severity
 from assay.model.scan import Scan
 from assay.model.skill import Skill, Tier
 from assay.model.standing import Standing
 from assay.model.verdict import Outcome
 from assay.serve.catalogue import find_any_listing, gone_skill
+from assay.store.deep_scans import list_deep_scans
 from assay.store.scans import list_scans
 
 BLOCKLISTED = "blocklisted"
@@ -23,6 +26,7 @@ class Answer(StrEnum):
     FAIL = "FAIL"
     CERTIFIED = "CERTIFIED"
     PENDING = "PENDING"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ async def read_security(db: AsyncConnection, name: str) -> Security:
     if skill.standing is not Standing.LIVE:
         raise gone_skill(skill)
     providers = _providers(await list_scans(db, skill.content_digest))
+    deep = (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, [])
+    providers += [Provider(f"tier 3: {scan.tool}", _deep_answer(scan), _critical(scan.findings)) for scan in deep]
     return Security(skill, Answer.CERTIFIED if skill.tier is Tier.CERTIFIED else Answer.PASS, providers)
 
 
@@ -59,7 +65,7 @@ def _providers(scans: list[Scan]) -> list[Provider]:
     newest: dict[str, Scan] = {}
     for scan in scans:
         newest.setdefault(f"tier {scan.tier}: {scan.report.engine}", scan)
-    return [Provider(name, _answer(scan), _critical(scan)) for name, scan in sorted(newest.items())]
+    return [Provider(name, _answer(scan), _critical(scan.report.findings)) for name, scan in sorted(newest.items())]
 
 
 def _answer(scan: Scan) -> Answer:
@@ -72,5 +78,16 @@ def _answer(scan: Scan) -> Answer:
             return Answer.PASS
 
 
-def _critical(scan: Scan) -> int:
-    return sum(finding.severity is Severity.CRITICAL for finding in scan.report.findings)
+def _deep_answer(scan: DeepScan) -> Answer:
+    """It is live, so what was found did not take it down. A tool that failed, or has not run, has said nothing."""
+    match scan.status:
+        case DeepStatus.PENDING | DeepStatus.RUNNING | DeepStatus.ERROR:
+            return Answer.PENDING
+        case DeepStatus.NOT_APPLICABLE:
+            return Answer.NOT_APPLICABLE
+        case DeepStatus.CLEAN | DeepStatus.FINDINGS:
+            return Answer.PASS
+
+
+def _critical(findings: Sequence[Finding]) -> int:
+    return sum(finding.severity is Severity.CRITICAL for finding in findings)

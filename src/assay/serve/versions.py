@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.deep_scan import DeepScan
 from assay.model.errors import Gone, NotFound
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
@@ -13,6 +14,7 @@ from assay.model.standing import Standing, VersionStatus
 from assay.serve.catalogue import find_any_listing, find_listing, gone_skill
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.store.contents import find_files
+from assay.store.deep_scans import list_deep_scans
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import find_version, page_versions
@@ -43,6 +45,7 @@ class VersionDetail:
     scans: list[Scan]
     summary: str
     previous: SkillVersion | None
+    deep_scans: list[DeepScan]
 
 
 async def read_versions(db: AsyncConnection, name: str, *, cursor: str | None, limit: int) -> VersionsPage:
@@ -70,6 +73,7 @@ async def read_version(db: AsyncConnection, name: str, wanted: str) -> VersionDe
         await list_scans(db, version.content_digest),
         summarise([version, *around], files)[version.version],
         around[0] if around else None,
+        (await list_deep_scans(db, [version.content_digest])).get(version.content_digest, []),
     )
 
 

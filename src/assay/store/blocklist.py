@@ -73,7 +73,7 @@ async def list_blocklist(db: AsyncConnection, *, after: UUID | None = None, limi
 
 async def add_entry(db: AsyncConnection, entry: BlocklistEntry) -> None:
     """Put it on the list; whoever is publishing right now is waited for."""
-    await _lock(db)
+    await hold_blocklist_alone(db)
     target = entry.target
     await db.execute(
         insert(blocklist_entry).values(
@@ -94,7 +94,7 @@ async def add_entry(db: AsyncConnection, entry: BlocklistEntry) -> None:
 
 async def lift_entry(db: AsyncConnection, entry_id: UUID, *, reason: str, by: str) -> BlocklistEntry | None:
     """Take it off the list; None if it is not on it."""
-    await _lock(db)
+    await hold_blocklist_alone(db)
     statement = (
         update(blocklist_entry)
         .where(blocklist_entry.c.id == entry_id, HOLDS)
@@ -135,7 +135,7 @@ def entry_of(row: Any) -> BlocklistEntry:
     )
 
 
-async def _lock(db: AsyncConnection) -> None:
+async def hold_blocklist_alone(db: AsyncConnection) -> None:
     await db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
 
 

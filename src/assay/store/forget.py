@@ -48,12 +48,23 @@ FORGOTTEN = tuple(
         """
         DELETE FROM github_allowance WHERE resets_at < now() - interval '30 days'
         """,
+        """
+        DELETE FROM webhook_delivery WHERE id IN (
+            SELECT id FROM webhook_delivery
+            WHERE received_at < now() - interval '1 day' ORDER BY received_at LIMIT :at_most
+        )
+        """,
+        """
+        DELETE FROM scan_node WHERE id IN (
+            SELECT id FROM scan_node WHERE seen_at < now() - interval '7 days' LIMIT :at_most
+        )
+        """,
     )
 )
 
 
 async def forget_old_records(db: AsyncConnection) -> int:
-    """The queue's log and processes not seen after a day, answers after a week, runs of discovery and what GitHub said
-    after a month; returns how many rows.
+    """The queue's log, processes not seen and deliveries after a day; answers and scan nodes not seen after a week; runs
+    of discovery and what GitHub said after a month; returns how many rows.
     """
     return sum([(await db.execute(statement, {"at_most": AT_MOST})).rowcount for statement in FORGOTTEN])

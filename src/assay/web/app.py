@@ -34,6 +34,7 @@ from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
 from assay.web.api.skill_lists import list_categories
 from assay.web.api.stats import catalogue_stats
+from assay.web.api.webhooks import take_scan_results
 from assay.web.auth import github, password, session
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
@@ -42,6 +43,7 @@ from assay.web.github_hook import github_hook
 from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
+from assay.web.internal import deep_scans
 from assay.web.pages import admin, home, queue, rss, sign_in, skill, skill_list, versions
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
@@ -85,6 +87,8 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             github_hook,
             edge_copy.router,
             replay.router,
+            deep_scans.router,
+            take_scan_results,
             audit.audit,
             session.me,
             session.refresh_page,

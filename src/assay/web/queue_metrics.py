@@ -29,6 +29,7 @@ class QueueMetrics(Collector):
         yield from self._processes()
         yield from self._search()
         yield from self._judge()
+        yield from self._deep_scans()
 
     def _backlog(self) -> Iterator[GaugeMetricFamily]:
         facts = self._facts
@@ -98,6 +99,17 @@ class QueueMetrics(Collector):
         yield _gauge("assay_judge_calls_today", "Questions to the model today.", judge.calls)
         yield _gauge("assay_judge_failures", "How often the model has failed in a row.", judge.failures)
         yield _gauge("assay_second_looks", "Contents that wait for a second look, up to 1000.", judge.second_looks)
+
+    def _deep_scans(self) -> Iterator[GaugeMetricFamily]:
+        facts, deep = self._facts, self._facts.deep
+        waited = (facts.now - deep.oldest).total_seconds() if deep.oldest else 0
+        yield _gauge("assay_deep_scans_waiting", "Deep scans that wait for a node, counted up to 1000.", deep.waiting)
+        yield _gauge("assay_deep_scans_oldest_seconds", "How long the oldest of them has waited.", waited)
+        yield _gauge("assay_deep_scans_running", "Deep scans that a node works on, up to 1000.", deep.running)
+        yield _gauge("assay_deep_scans_failed_last_hour", "Deep scans given up in the last hour.", deep.failed)
+        yield _gauge("assay_scan_nodes_alive", "Scan nodes seen lately.", len(self._health.live_nodes))
+        failures = sum(node.push_failures for node in facts.nodes)
+        yield _gauge("assay_scan_node_push_failures", "Pushes to known nodes that failed; they pull.", failures)
 
 
 def _gauge(name: str, says: str, value: float) -> GaugeMetricFamily:

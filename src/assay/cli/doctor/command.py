@@ -10,6 +10,7 @@ from rich.text import Text
 from assay import settings
 from assay.app import open_app
 from assay.cli.doctor.check import Check, Health, ill, unknown
+from assay.cli.doctor.deep_scans import check_deep_scans
 from assay.cli.doctor.machine import check_machine
 from assay.cli.doctor.registry import check_registry
 from assay.cli.exits import Exit
@@ -54,6 +55,7 @@ async def _look(chosen: Settings, *, quietly: bool) -> list[Check]:
 async def _all(chosen: Settings) -> AsyncIterator[Check]:
     for check in check_machine(chosen):
         yield check
+    yield await check_deep_scans(chosen)
     try:
         async with open_app(chosen, application="assay doctor") as app:
             yield Check("database", Health.WELL, "answers, and its schema is the one of this release")

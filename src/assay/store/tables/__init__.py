@@ -5,6 +5,7 @@ from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
+from assay.store.tables.deep_scan import deep_scan, scan_node, webhook_delivery
 from assay.store.tables.discovery import (
     discovery_known,
     discovery_record,
@@ -52,6 +53,7 @@ __all__ = [
     "change",
     "chore",
     "content",
+    "deep_scan",
     "discovery_known",
     "discovery_record",
     "discovery_run",
@@ -75,6 +77,7 @@ __all__ = [
     "repository_alias",
     "ruleset",
     "scan",
+    "scan_node",
     "search_miss",
     "search_probe",
     "second_look",
@@ -90,4 +93,5 @@ __all__ = [
     "submission_count_delta",
     "submission_event",
     "upstream_check",
+    "webhook_delivery",
 ]

@@ -19,6 +19,7 @@ from assay.web.api.queue_views import (
     AlarmView,
     ChoreView,
     CorruptView,
+    DeepScansView,
     DrainRateView,
     OldestView,
     OrphanedView,
@@ -81,6 +82,7 @@ def present_health(health: QueueHealth) -> QueueHealthView:
         search=_present_search(facts.search),
         discovery=present_discovery(facts.discovery),
         judge=present_judge(health),
+        deep_scans=_present_deep_scans(health),
     )
 
 
@@ -161,6 +163,18 @@ def _present_search(record: ProbeRecord) -> SearchProbesView:
         last_probed_at=record.probed_at,
         still_missed=min(record.open, COUNTED),
         examples=list(record.examples),
+    )
+
+
+def _present_deep_scans(health: QueueHealth) -> DeepScansView:
+    deep = health.facts.deep
+    return DeepScansView(
+        waiting=min(deep.waiting, COUNTED),
+        oldest_waiting_since=deep.oldest,
+        running=min(deep.running, COUNTED),
+        failed_last_1h=min(deep.failed, COUNTED),
+        nodes_alive=len(health.live_nodes),
+        nodes=len(health.facts.nodes),
     )
 
 

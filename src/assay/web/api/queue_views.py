@@ -139,6 +139,17 @@ class SearchProbesView(View, frozen=True):
     examples: list[str]
 
 
+class DeepScansView(View, frozen=True):
+    """Scans by external tools: how many wait (up to 1000) and since when, and how many nodes are alive."""
+
+    waiting: int
+    oldest_waiting_since: datetime | None
+    running: int
+    failed_last_1h: int = msgspec.field(name="failedLast1h")
+    nodes_alive: int
+    nodes: int
+
+
 class QueueHealthView(View, frozen=True):
     """The queue at one moment. `degraded`: somebody should do something, and `alarms` say what."""
 
@@ -160,3 +171,4 @@ class QueueHealthView(View, frozen=True):
     search: SearchProbesView
     discovery: DiscoveryView
     judge: JudgeView | None
+    deep_scans: DeepScansView

@@ -10,6 +10,7 @@ from assay.model.skill import Tier
 from assay.model.standing import Standing, VersionStatus
 from assay.serve.compare import FileStatus
 from assay.web.api.batch_views import Body
+from assay.web.api.deep_scan_views import DeepScanView
 from assay.web.api.views import CapabilitiesView, FileView, ProblemView, ScanView, SkillView, View
 
 LONGEST_REASON = 1_000
@@ -78,6 +79,7 @@ class VersionDetailView(VersionEntryView, frozen=True):
     tags: list[str]
     files: list[FileView]
     scans: list[ScanView]
+    deep_scans: list[DeepScanView]
     sha: str
     content: str
 
@@ -114,6 +116,7 @@ class ListingView(View, frozen=True):
     tags: dict[str, str]
     files: list[FileView]
     scans: list[ScanView]
+    deep_scans: list[DeepScanView]
     canonical: str
     alternates: list[ForkView]
 

@@ -1,0 +1,153 @@
+"""Deep scans a minute: many skills a start, against one start a skill.
+
+    python -m benchmarks.deepscan [--skills 200] [--batch 50] [--singles 3] [--tools semgrep,njsscan,kingfisher]
+
+Every skill has a Python, a JavaScript and a shell file beside its text, so that every tool looks at every skill. Of the
+starts with one skill only a few are measured: they are alike, so their median times the number of skills stands for
+all of them. Both ways run in the cage, one after the other, in the same run; the figures are ratios of wall time, and
+of time of the processors for machines that others use, too.
+"""
+
+import argparse
+import asyncio
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from assay.deepscan.batch import prepare, scan_batch
+from assay.deepscan.install import default_folder
+from assay.deepscan.sandbox import Limits
+from assay.deepscan.tool import Tool
+from assay.deepscan.tools.found import find_tools
+from assay.deepscan.workplace import Skill
+from assay.model.deep_scan import DeepStatus
+
+CORES = 2
+LIMITS = Limits(wall_seconds=3000, cpu_seconds=3000)
+PYTHON = """import json
+import subprocess
+
+
+def read_{number}(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def convert_{number}(source, target):
+    subprocess.run(["convert", source, target], check=True)
+"""
+JAVASCRIPT = """const fs = require('fs')
+
+function summary{number}(path) {{
+  const rows = fs.readFileSync(path, 'utf8').split('\\n')
+  return rows.filter((row) => row.length > 0).map((row) => JSON.parse(row))
+}}
+
+module.exports = {{ summary{number} }}
+"""
+SHELL = """#!/bin/bash
+set -euo pipefail
+for file in "$@"; do
+  sort "$file" | uniq -c > "$file.{number}.txt"
+done
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What something took."""
+
+    wall: float
+    cpu: float
+
+
+def skills(number: int) -> list[Skill]:
+    """So many ordinary skills, no two of them alike."""
+    return [
+        Skill(
+            f"skill-{each}",
+            {
+                "SKILL.md": f"# Skill {each}\n\nSummarises files of kind {each}.\n".encode(),
+                "scripts/read.py": PYTHON.format(number=each).encode(),
+                "scripts/summary.js": JAVASCRIPT.format(number=each).encode(),
+                "scripts/count.sh": SHELL.format(number=each).encode(),
+            },
+        )
+        for each in range(number)
+    ]
+
+
+async def measure(number: int, batch: int, singles: int, wanted: Sequence[str]) -> dict[str, float]:
+    """The figures of each tool, and of all together."""
+    tools = [tool for tool in find_tools(default_folder(), jobs=CORES) if tool.name.value in wanted]
+    assert tools, "The scan tools are not installed: run `make deepscan`."
+    figures: dict[str, float] = {}
+    many, one = Cost(0, 0), Cost(0, 0)
+    for tool in tools:
+        await prepare(tool, LIMITS)
+        batched = await _batches(tool, skills(number), batch)
+        alone = await _alone(tool, skills(singles), number)
+        many = Cost(many.wall + batched.wall, many.cpu + batched.cpu)
+        one = Cost(one.wall + alone.wall, one.cpu + alone.cpu)
+        figures |= _figures(tool.name.value, number, batched, alone)
+    return figures | _figures("all tools", number, many, one)
+
+
+async def _batches(tool: Tool, all_skills: list[Skill], batch: int) -> Cost:
+    started = _now()
+    for begin in range(0, len(all_skills), batch):
+        await _scan(tool, all_skills[begin : begin + batch])
+    return _since(started)
+
+
+async def _alone(tool: Tool, few: list[Skill], number: int) -> Cost:
+    costs = []
+    for skill in few:
+        started = _now()
+        await _scan(tool, [skill])
+        costs.append(_since(started))
+    return Cost(median(cost.wall for cost in costs) * number, median(cost.cpu for cost in costs) * number)
+
+
+async def _scan(tool: Tool, some: list[Skill]) -> None:
+    scanned = await scan_batch(tool, some, LIMITS)
+    wrong = {name: result for name, result in scanned.results.items() if result.status is not DeepStatus.CLEAN}
+    assert not wrong, wrong
+
+
+def _figures(name: str, number: int, batched: Cost, alone: Cost) -> dict[str, float]:
+    return {
+        f"{name}: deep scans a minute, in batches": number / batched.wall * 60,
+        f"{name}: deep scans a minute, one start a skill": number / alone.wall * 60,
+        f"{name}: in batches / one start a skill": alone.wall / batched.wall,
+        f"{name}: the same by time of the processors": alone.cpu / batched.cpu,
+    }
+
+
+def _now() -> tuple[float, float]:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter(), used.ru_utime + used.ru_stime
+
+
+def _since(started: tuple[float, float]) -> Cost:
+    wall, cpu = _now()
+    return Cost(wall - started[0], max(cpu - started[1], 1e-9))
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--skills", type=int, default=200)
+    parser.add_argument("--batch", type=int, default=50)
+    parser.add_argument("--singles", type=int, default=3, help="starts with one skill that are measured, a tool")
+    parser.add_argument("--tools", default="semgrep,njsscan,kingfisher")
+    options = parser.parse_args()
+    figures = asyncio.run(measure(options.skills, options.batch, options.singles, options.tools.split(",")))
+    for name, value in figures.items():
+        print(f"{name:60} {value:10.2f}")
+
+
+if __name__ == "__main__":
+    main()

