@@ -64,7 +64,7 @@ FORGOTTEN = tuple(
 
 
 async def forget_old_records(db: AsyncConnection) -> int:
-    """The queue's log, processes not seen and deliveries after a day; answers and scan nodes not seen after a week; runs
-    of discovery and what GitHub said after a month; returns how many rows.
+    """The queue's log, processes not seen and deliveries after a day; answers and scan nodes not seen after a week;
+    runs of discovery and what GitHub said after a month; returns how many rows.
     """
     return sum([(await db.execute(statement, {"at_most": AT_MOST})).rowcount for statement in FORGOTTEN])
