@@ -14,14 +14,13 @@ from assay.fetch.source import Fetcher, Resolution
 from assay.judge.policy import Policy, judge_report
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
-from assay.model.naming import listing_name, slug_of
 from assay.model.repository import Repository
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision
 from assay.publish.identity import record_identity
 from assay.publish.ledger import Ledger
 from assay.publish.postpone import give_up, retry_or_fail, snooze
-from assay.publish.publish import Approved
+from assay.publish.publish import Approved, listed_as
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
 from assay.publish.withdraw import take_down_listing
 from assay.queue.job import Job
@@ -76,25 +75,19 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
     async with tools.fetcher.fetch(submission) as fetched:
         source = fetched.source
         await _identify(submission, fetched.resolution, tools)
-        submission, known, listed = await tools.ledger.start_scan(submission, source)
+        submission, known, listed, said = await tools.ledger.start_scan(submission, source)
         report = known or await tools.scanners.scan(source)
-        verdict = judge_report(report, tools.policy)
+        verdict = said.overrule(judge_report(said.heard(report), tools.policy), report)
+        # Also what is refused: a reviewer decides about exactly these bytes, wherever their source is by then.
+        await tools.blobs.save(source)
         if verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
                 return await refuse_skill(db, submission, source, report, verdict)
-        name = _name(submission, listed)
-        certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now())
+        name, review = listed_as(submission, listed), said.approval_of(report)
+        certificate = certify_source(name, source, report, verdict, tools.key, tools.clock.now(), review)
         description = describe(source.skill_md)
-        await tools.blobs.save(source)
-        approved = Approved(name, source, description, report, verdict, certificate)
+        approved = Approved(name, source, description, report, verdict, certificate, review)
         return await tools.ledger.publish(submission, approved)
-
-
-def _name(submission: Submission, listed: str | None) -> str:
-    """What is listed keeps its name, unless the author calls it something else."""
-    if listed is not None and listed.rpartition("/")[2] == slug_of(submission.skill_name):
-        return listed
-    return listing_name(submission.repository.name, submission.skill_name)
 
 
 async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:

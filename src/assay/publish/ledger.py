@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
+from assay.model.said import Said
 from assay.model.source import Source
 from assay.model.submission import State, Submission
 from assay.publish.publish import Approved, publish_again, publish_all
@@ -15,12 +16,13 @@ from assay.queue.batch import Batches
 from assay.queue.job import Job
 from assay.store.database import Database
 from assay.store.pauses import read_pause
+from assay.store.reviews import find_said
 from assay.store.scans import find_reports
 from assay.store.skills import find_names
 from assay.store.transitions import LostLease, Move, Step, claim_submissions, move_all
 
 AT_MOST = 50
-Started = tuple[Submission, Report | None, str | None]
+Started = tuple[Submission, Report | None, str | None, Said]
 
 
 class Ledger:
@@ -41,7 +43,7 @@ class Ledger:
         return await self._claims.do(job)
 
     async def start_scan(self, submission: Submission, source: Source) -> Started:
-        """Say that it is fetched; and what is known of these bytes, and under which name the skill is listed."""
+        """Say that it is fetched; and what is known of these bytes, as what it is listed, and what people have said."""
         return await self._starts.do((submission, source))
 
     async def publish(self, submission: Submission, approved: Approved) -> Submission:
@@ -67,6 +69,7 @@ class Ledger:
             known = await find_reports(db, digests, 1, self._engine, self._ruleset)
             listed = [submission.skill_id for submission, _ in wanted if submission.skill_id]
             names = await find_names(db, listed) if listed else {}
+            said = await find_said(db, [(submission, source.digest) for submission, source in wanted])
             moved = await move_all(db, [_fetched(submission, source) for submission, source in wanted])
             if len(moved) != len(wanted):
                 # Rolls the batch back; alone, only the one that lost its lease will fail.
@@ -76,8 +79,9 @@ class Ledger:
                 moved[submission.id],
                 known.get(source.digest),
                 names.get(submission.skill_id) if submission.skill_id else None,
+                each,
             )
-            for submission, source in wanted
+            for (submission, source), each in zip(wanted, said, strict=True)
         ]
 
     async def _publish_all(self, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:

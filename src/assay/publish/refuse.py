@@ -4,6 +4,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import AssayError
 from assay.model.finding import Report
+from assay.model.said import REVIEWED
 from assay.model.source import Source
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Decision, Verdict
@@ -23,7 +24,7 @@ NEXT_STEPS = {
 async def refuse_submission(db: AsyncConnection, submission: Submission, reason: Reason, *, trigger: str) -> Submission:
     """The source itself cannot be listed: REJECTED."""
     step = Step(State.REJECTED, trigger, {"reason": reason.code})
-    return await move(db, submission, step, actor="worker", **_reason_columns(reason))
+    return await move(db, submission, step, actor="worker", **reason_columns(reason))
 
 
 async def refuse_skill(
@@ -32,8 +33,8 @@ async def refuse_skill(
     """The verdict is no, or not without a person: the findings are kept and the reason is shown."""
     assert verdict.reason is not None
     await save_scans(db, 1, [Examined(source.manifest, report, verdict)])
-    to = State.NEEDS_REVIEW if verdict.decision is Decision.REVIEW else State.TIER1_FAILED
-    step = Step(to, "judged", {"score": verdict.score, "reason": verdict.reason.code})
+    said = {"score": verdict.score, "reason": verdict.reason.code, "digest": source.digest, "commit": source.commit}
+    step = Step(_state_after(verdict), "judged", said)
     return await move(
         db,
         submission,
@@ -41,8 +42,14 @@ async def refuse_skill(
         actor="worker",
         content_digest=source.digest,
         score=verdict.score,
-        **_reason_columns(verdict.reason),
+        **reason_columns(verdict.reason),
     )
+
+
+def _state_after(verdict: Verdict) -> State:
+    if verdict.decision is Decision.REVIEW:
+        return State.NEEDS_REVIEW
+    return State.REJECTED if verdict.path == REVIEWED else State.TIER1_FAILED
 
 
 def reason_of(problem: AssayError) -> Reason:
@@ -50,5 +57,6 @@ def reason_of(problem: AssayError) -> Reason:
     return Reason(problem.code, problem.message, NEXT_STEPS.get(problem.code))
 
 
-def _reason_columns(reason: Reason) -> dict[str, str | None]:
+def reason_columns(reason: Reason) -> dict[str, str | None]:
+    """A reason as it is kept with the submission."""
     return {"reason_code": reason.code, "reason_message": reason.message, "next_step": reason.next_step}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, text
+import msgspec
+from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import category_of
@@ -13,7 +14,7 @@ from assay.model.change import ChangeKind
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.standing import Standing
 from assay.store.records import json_text, recordset
-from assay.store.tables import skill
+from assay.store.tables import skill, skill_version
 
 # A new version brings back what has no version left, or had no source; not what somebody took down.
 REVIVED = f"'{Standing.GONE}', '{Standing.WITHDRAWN}'"
@@ -174,6 +175,18 @@ async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str)
 async def make_live(db: AsyncConnection, known: NewVersion) -> None:
     """Make a version that exists the live one and describe the listing by it, with its change record."""
     await db.execute(REDESCRIBE, {"rows": json_text([_row(known)]), "kind": ChangeKind.UPDATE.value})
+
+
+async def recertify(db: AsyncConnection, known: NewVersion) -> None:
+    """Let a version that exists have the certificate of its listing: the same bytes, looked at by more."""
+    certificate = known.listing.certificate
+    values = {
+        "tier": certificate.tier.value,
+        "score": certificate.score,
+        "hallmark": dict(certificate.hallmark),
+        "described": msgspec.to_builtins(_described(known.listing)),
+    }
+    await db.execute(update(skill_version).where(skill_version.c.id == known.version.id).values(values))
 
 
 def _described(listing: Listing) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from assay.store.tables.operation import (
     search_probe,
 )
 from assay.store.tables.repository import repository, repository_alias, upstream_check
+from assay.store.tables.review import appeal, review, security_report, suppression, trusted_publisher
 from assay.store.tables.skill import (
     dist_tag,
     install_day,
@@ -38,6 +39,7 @@ __all__ = [
     "account",
     "account_session",
     "alarm",
+    "appeal",
     "audit_event",
     "blocklist_entry",
     "change",
@@ -53,9 +55,11 @@ __all__ = [
     "queue_pause",
     "repository",
     "repository_alias",
+    "review",
     "scan",
     "search_miss",
     "search_probe",
+    "security_report",
     "sign_in_attempt",
     "signing_key",
     "skill",
@@ -67,5 +71,7 @@ __all__ = [
     "submission_count",
     "submission_count_delta",
     "submission_event",
+    "suppression",
+    "trusted_publisher",
     "upstream_check",
 ]

@@ -1,0 +1,11 @@
+"""Reviews, appeals, suppressions, security reports and trusted publishers; submissions by their content."""
+
+from assay.store.migrations.statements import run
+
+revision = "0013"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    """New tables, and an index of submissions."""
+    run("0013_people.sql")
