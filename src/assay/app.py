@@ -163,6 +163,8 @@ def watch_limits(settings: Settings) -> WatchLimits:
         stuck={state: waiting if state is State.RECEIVED else working for state in ACTIVE},
         oldest_waiting=timedelta(seconds=settings.oldest_waiting_seconds),
         watch_every=timedelta(seconds=settings.watch_seconds) if settings.watch_seconds else None,
+        report=timedelta(hours=settings.report_hours),
+        review=timedelta(hours=settings.review_hours),
     )
 
 

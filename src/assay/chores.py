@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.clock import Clock
 from assay.queue.periodic import Chore
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
+from assay.review.suppress import end_overdue
 from assay.serve.alarm import Code
 from assay.serve.alarms import RECONCILE, WATCH, raise_alarms
 from assay.serve.facts import WatchLimits, read_facts
@@ -31,6 +32,7 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
         Chore("rescue held jobs", every_seconds=30, budget_seconds=20, work=rescue_held_jobs),
         Chore(RESCUE_ORPHANS, every_seconds=30, budget_seconds=20, work=partial(rescue_orphans, now=clock.now)),
         Chore(WATCH, every_seconds=30, budget_seconds=20, work=partial(watch_queue, limits=limits, clock=clock)),
+        Chore("end suppressions", every_seconds=60, budget_seconds=30, work=partial(end_suppressions, clock=clock)),
         Chore(PROBE, every_seconds=60, budget_seconds=60, work=probe_search),
         Chore("forget old records", every_seconds=60, budget_seconds=30, work=forget_old_records),
         Chore(RECONCILE, every_seconds=900, budget_seconds=120, work=reconcile_counts),
@@ -40,6 +42,11 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
 async def count_installs(db: AsyncConnection, *, clock: Clock) -> int:
     """Fold the reports of installs into the numbers of listings; returns how many listings changed."""
     return await fold_installs(db, clock.now().date())
+
+
+async def end_suppressions(db: AsyncConnection, *, clock: Clock) -> int:
+    """Let the findings count again whose suppression is over; returns how many suppressions ended."""
+    return await end_overdue(db, clock.now())
 
 
 async def reconcile_counts(db: AsyncConnection) -> int:

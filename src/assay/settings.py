@@ -95,6 +95,13 @@ class Settings(BaseModel):
         21_600, ge=0, le=2_592_000, description="Every listing is compared with its source so often. 0: never."
     )
 
+    report_hours: int = Field(
+        24, ge=1, le=8760, description="An alarm is raised when a security report has waited for so long."
+    )
+    review_hours: int = Field(
+        168, ge=1, le=8760, description="An alarm is raised when a submission has waited for a reviewer for so long."
+    )
+
     @field_validator("github_tokens", "admin_logins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:

@@ -50,6 +50,7 @@ OPEN_TO_WRITE = {
     ("POST", "/api/v1/skills/check-updates"),
     ("POST", "/api/v1/skills/installs"),
     ("POST", "/api/v1/skills/{owner:str}/{repo:str}/{skill:str}/installs"),
+    ("POST", "/api/v1/skills/{owner:str}/{repo:str}/{skill:str}/reports"),
     ("POST", "/api/v1/submissions"),
     ("POST", "/api/v1/submissions/bulk"),
     ("POST", "/api/v1/submissions/discover"),

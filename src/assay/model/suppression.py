@@ -42,6 +42,12 @@ class Suppression:
         """Whether it has not been ended: by somebody, or because its time was over."""
         return self.ended_at is None
 
+    def is_about(self, digest: str, repository_id: int, skill_path: str) -> bool:
+        """Whether it is about a content of a skill."""
+        if self.scope is Scope.CONTENT:
+            return self.content_digest == digest
+        return (self.repository_id, self.skill_path) == (repository_id, skill_path)
+
     def covers(self, finding: Finding) -> bool:
         """Whether this is the finding that is meant."""
         if (finding.rule_id, finding.file) != (self.rule_id, self.file):

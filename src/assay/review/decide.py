@@ -50,13 +50,12 @@ async def approve(
     db: AsyncConnection, decided: Decided, examined: ExaminedContent, source: Source, key: SigningKey
 ) -> Submission:
     """Publish the examined bytes as CERTIFIED. Raises Conflict if somebody was faster, or they are blocked."""
-    submission = examined.submission
+    submission, review = examined.submission, _review(decided, Ruling.APPROVED, examined)
     # Before any lock: see `hold_blocklist`.
     [entry] = await blocks_of(db, [(submission, examined.digest)])
     if entry is not None:
         raise Conflict(f"It is on the blocklist ({entry.threat}): {entry.reason}", code="blocklisted")
     await _lock(db, decided, examined)
-    review = _review(decided, Ruling.APPROVED, examined)
     scan = examined.scan
     assert scan.score is not None, "a scanner that failed has left no scan of this tier"
     verdict = Verdict(scan.score, scan.outcome, Decision.APPROVE, REVIEWED, None)
@@ -73,11 +72,10 @@ async def approve(
 async def reject(db: AsyncConnection, decided: Decided) -> Submission:
     """Refuse the examined bytes; a live version of them is withdrawn. Raises Conflict if somebody was faster."""
     examined = await read_examined(db, decided.submission_id)
-    submission = examined.submission
+    submission, review = examined.submission, _review(decided, Ruling.REJECTED, examined)
     if submission.state is not State.NEEDS_REVIEW:
         raise Conflict(f"It is {submission.state} already.", code="not_reviewable")
     await _lock(db, decided, examined)
-    review = _review(decided, Ruling.REJECTED, examined)
     reason = Reason(REJECTED_BY_REVIEW, f"A reviewer has rejected it: {review.reason}", ASK_AGAIN)
     about = {"reason": reason.code, "digest": examined.digest, "commit": examined.commit, "said": review.reason}
     step = Step(State.REJECTED, "rejected by a reviewer", about)

@@ -22,6 +22,8 @@ class Code(StrEnum):
     COUNTERS_DIFFER = "counters_differ"
     SOURCES_FORGOTTEN = "sources_forgotten"
     SEARCH_MISSES = "search_misses"
+    REPORTS_UNANSWERED = "reports_unanswered"
+    REVIEWS_WAITING = "reviews_waiting"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -40,6 +42,8 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
         Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
+        Code.REPORTS_UNANSWERED: "a security report has waited for an answer for `ASSAY_REPORT_HOURS`",
+        Code.REVIEWS_WAITING: "a submission has waited for a reviewer for `ASSAY_REVIEW_HOURS`",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -58,6 +62,8 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
         Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
+        Code.REPORTS_UNANSWERED: "Read and answer them: `/admin/reports`.",
+        Code.REVIEWS_WAITING: "Look at them and decide: `/admin/reviews`, or `assay review list`.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

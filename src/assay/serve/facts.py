@@ -21,6 +21,7 @@ from assay.store.orphans import Orphan, Window, find_orphans
 from assay.store.pauses import Pause, read_pause
 from assay.store.probes import ProbeRecord, read_probes
 from assay.store.processes import SeenProcess, list_processes
+from assay.store.security_reports import Unanswered, find_unanswered
 from assay.store.stuck import StuckCount, StuckRow, Thresholds, count_stuck, list_stuck
 from assay.store.upstream import Freshness, read_freshness
 
@@ -38,6 +39,9 @@ class WatchLimits:
     alive: timedelta = timedelta(seconds=30)
     # How often sources are looked at; None if nobody does.
     watch_every: timedelta | None = None
+    # How long people may take to answer.
+    report: timedelta = timedelta(hours=24)
+    review: timedelta = timedelta(hours=168)
 
     @property
     def stall(self) -> timedelta:
@@ -85,6 +89,7 @@ class QueueFacts:
     chores: Sequence[ChoreRecord]
     sources: Freshness
     search: ProbeRecord = field(default_factory=ProbeRecord)
+    unanswered: Unanswered = field(default_factory=Unanswered)
 
     @property
     def waiting(self) -> int:
@@ -120,6 +125,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         chores=await list_chores(db),
         sources=await read_freshness(db),
         search=await read_probes(db, at_most=COUNTED + 1),
+        unanswered=await find_unanswered(db),
     )
 
 

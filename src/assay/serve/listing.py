@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.said import NOTHING_SAID, Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
@@ -15,6 +16,7 @@ from assay.store.forks import Fork, find_forks
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import page_versions
+from assay.store.suppressions import suppressions_of_listing
 
 MOST_VERSIONS = 100
 
@@ -33,6 +35,7 @@ class Listing:
     files: list[FileEntry]
     scans: list[Scan]
     forks: tuple[Fork, ...]
+    said: Said = NOTHING_SAID
 
     @property
     def live(self) -> SkillVersion | None:
@@ -65,4 +68,5 @@ async def read_listing(db: AsyncConnection, name: str) -> Listing:
         files.get(skill.content_digest, []),
         await list_scans(db, skill.content_digest),
         forks.get(skill.content_digest, ()),
+        Said(suppressions=tuple(await suppressions_of_listing(db, skill.id, skill.content_digest))),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Gone, NotFound
+from assay.model.said import Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
@@ -16,6 +17,7 @@ from assay.store.contents import find_files
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import find_version, page_versions
+from assay.store.suppressions import suppressions_of_listing
 
 LATEST = "latest"
 CURSORS = "versions"
@@ -43,6 +45,7 @@ class VersionDetail:
     scans: list[Scan]
     summary: str
     previous: SkillVersion | None
+    said: Said
 
 
 async def read_versions(db: AsyncConnection, name: str, *, cursor: str | None, limit: int) -> VersionsPage:
@@ -70,6 +73,7 @@ async def read_version(db: AsyncConnection, name: str, wanted: str) -> VersionDe
         await list_scans(db, version.content_digest),
         summarise([version, *around], files)[version.version],
         around[0] if around else None,
+        Said(suppressions=tuple(await suppressions_of_listing(db, skill.id, version.content_digest))),
     )
 
 

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Text, Uuid, and_, any_, func, insert, literal, or_, select
+from sqlalchemy import ARRAY, Text, Uuid, and_, func, insert, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.review import Review, Ruling
 from assay.model.said import NOTHING_SAID, Said
 from assay.model.submission import Submission
-from assay.model.suppression import Scope
-from assay.store.suppressions import COLUMNS as SUPPRESSION_COLUMNS
-from assay.store.suppressions import suppression_of
-from assay.store.tables import review, suppression
+from assay.store.suppressions import find_suppressions
+from assay.store.tables import review
 
 COLUMNS = (
     review.c.ruling,
@@ -49,18 +47,11 @@ async def list_reviews(db: AsyncConnection, submission_id: UUID) -> list[Review]
 async def find_said(db: AsyncConnection, wanted: Sequence[tuple[Submission, str]]) -> list[Said]:
     """What was said about each submission with this content, in two statements for all of them."""
     reviews = await _last_reviews(db, wanted)
-    suppressions = await _suppressions(db, wanted)
+    skills = [(submission.repository.id, submission.skill_path) for submission, _ in wanted]
+    suppressions = await find_suppressions(db, [digest for _, digest in wanted], skills)
     said = []
-    for submission, digest in wanted:
-        concerned = tuple(
-            each
-            for each in suppressions
-            if each.content_digest == digest
-            or (
-                each.scope is Scope.SKILL
-                and (each.repository_id, each.skill_path) == (submission.repository.id, submission.skill_path)
-            )
-        )
+    for (submission, digest), skill in zip(wanted, skills, strict=True):
+        concerned = tuple(each for each in suppressions if each.is_about(digest, *skill))
         known = reviews.get((submission.id, digest))
         said.append(Said(known, concerned) if known or concerned else NOTHING_SAID)
     return said
@@ -78,18 +69,6 @@ async def _last_reviews(
     meant = and_(review.c.submission_id == pairs.c.id, review.c.content_digest == pairs.c.digest)
     statement = select(review.c.submission_id, *COLUMNS).join_from(pairs, review, meant).order_by(review.c.id)
     return {(row.submission_id, row.content_digest): _review_of(row) for row in await db.execute(statement)}
-
-
-async def _suppressions(db: AsyncConnection, wanted: Sequence[tuple[Submission, str]]) -> list[Any]:
-    """Those of these bytes wherever they were first seen, and those of these skills; oldest first."""
-    digests = any_(literal(sorted({digest for _, digest in wanted}), ARRAY(Text)))
-    skills = sorted({(each.repository.id, each.skill_path) for each, _ in wanted})
-    of_skills = [
-        and_(suppression.c.repository_id == number, suppression.c.skill_path == path) for number, path in skills
-    ]
-    meant = or_(suppression.c.content_digest == digests, *of_skills)
-    statement = select(*SUPPRESSION_COLUMNS).where(meant).order_by(suppression.c.id)
-    return [suppression_of(row) for row in await db.execute(statement)]
 
 
 def _review_of(row: Any) -> Review:

@@ -1,5 +1,6 @@
 """Security reports of listings."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.blocklist import Threat
 from assay.model.errors import NotFound
 from assay.model.security_report import ReportOutcome, SecurityReport
-from assay.store.tables import security_report, skill
+from assay.model.submission import State
+from assay.store.tables import security_report, skill, submission
 
 OPEN = security_report.c.outcome.is_(None)
 COLUMNS = (
@@ -28,6 +30,14 @@ COLUMNS = (
     security_report.c.answered_by,
     security_report.c.answered_at,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """Since when the report and the review wait that have waited longest."""
+
+    report_at: datetime | None = None
+    review_at: datetime | None = None
 
 
 async def add_report(db: AsyncConnection, new: SecurityReport) -> None:
@@ -114,10 +124,12 @@ async def list_reports(
     return [_report_of(row) for row in await db.execute(statement)]
 
 
-async def find_oldest_open(db: AsyncConnection) -> datetime | None:
-    """When the report came in that has waited longest for an answer."""
-    oldest = select(security_report.c.created_at).where(OPEN).order_by(security_report.c.id).limit(1)
-    return (await db.execute(oldest)).scalar_one_or_none()
+async def find_unanswered(db: AsyncConnection) -> Unanswered:
+    """What has waited longest for a person."""
+    report_at = select(security_report.c.created_at).where(OPEN).order_by(security_report.c.id).limit(1)
+    in_review = select(submission.c.updated_at).where(submission.c.state == State.NEEDS_REVIEW.value)
+    review_at = in_review.order_by(submission.c.updated_at, submission.c.id).limit(1)
+    return Unanswered(*(await db.execute(select(report_at.scalar_subquery(), review_at.scalar_subquery()))).one())
 
 
 def _read() -> Select[Any]:

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import ARRAY, Text, and_, any_, insert, literal, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import State
 from assay.model.suppression import Scope, Suppression
-from assay.store.tables import submission, suppression
+from assay.store.tables import skill, submission, suppression
 
 COLUMNS = (
     suppression.c.id,
@@ -78,6 +78,38 @@ async def list_suppressions(
         statement = statement.where(suppression.c.rule_id == rule_id)
     if before is not None:
         statement = statement.where(suppression.c.id < before)
+    return [suppression_of(row) for row in await db.execute(statement)]
+
+
+async def find_suppressions(
+    db: AsyncConnection, digests: Sequence[str], skills: Sequence[tuple[int, str]]
+) -> list[Suppression]:
+    """Those of these bytes and of these skills (repository and path), oldest first."""
+    of_bytes = and_(
+        suppression.c.scope == Scope.CONTENT.value,
+        suppression.c.content_digest == any_(literal(sorted(set(digests)), ARRAY(Text))),
+    )
+    of_skills = [
+        and_(
+            suppression.c.scope == Scope.SKILL.value,
+            suppression.c.repository_id == number,
+            suppression.c.skill_path == path,
+        )
+        for number, path in sorted(set(skills))
+    ]
+    statement = select(*COLUMNS).where(or_(of_bytes, *of_skills)).order_by(suppression.c.id)
+    return [suppression_of(row) for row in await db.execute(statement)]
+
+
+async def suppressions_of_listing(db: AsyncConnection, skill_id: UUID, digest: str) -> list[Suppression]:
+    """Those that are about this version of a listing."""
+    of_bytes = and_(suppression.c.scope == Scope.CONTENT.value, suppression.c.content_digest == digest)
+    folder = select(skill.c.repository_id, skill.c.skill_path).where(skill.c.id == skill_id)
+    of_skill = and_(
+        suppression.c.scope == Scope.SKILL.value,
+        tuple_(suppression.c.repository_id, suppression.c.skill_path).in_(folder),
+    )
+    statement = select(*COLUMNS).where(or_(of_bytes, of_skill)).order_by(suppression.c.id)
     return [suppression_of(row) for row in await db.execute(statement)]
 
 

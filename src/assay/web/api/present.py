@@ -3,8 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
+from assay.model.appeal import Appeal
 from assay.model.capability import Capabilities
+from assay.model.finding import Finding
 from assay.model.repository import Host, RepositoryName
+from assay.model.said import NOTHING_SAID, Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill
 from assay.model.submission import Category, Reason, Submission, category_of
@@ -13,6 +16,7 @@ from assay.serve.queue import QueuePage
 from assay.serve.stats import Stats
 from assay.serve.submission import SubmissionDetail
 from assay.web.api.views import (
+    AppealView,
     CapabilitiesView,
     EventView,
     FindingView,
@@ -25,6 +29,7 @@ from assay.web.api.views import (
     SubmissionDetailView,
     SubmissionPageView,
     SubmissionView,
+    SuppressedView,
     TimingsView,
 )
 
@@ -80,11 +85,12 @@ def present_detail(detail: SubmissionDetail, web_url: str, *, mine: bool) -> Sub
             for event in detail.history
         ],
         stage_timings=TimingsView(**asdict(detail.timings)),
-        scan_results=[present_scan(scan) for scan in detail.scans],
+        scan_results=[present_scan(scan, detail.said) for scan in detail.scans],
+        appeal=present_appeal(detail.appeal, with_text=mine) if detail.appeal else None,
     )
 
 
-def present_scan(scan: Scan) -> ScanView:
+def present_scan(scan: Scan, said: Said = NOTHING_SAID) -> ScanView:
     """A scan with its findings."""
     return ScanView(
         tier=scan.tier,
@@ -96,7 +102,26 @@ def present_scan(scan: Scan) -> ScanView:
         duration_ms=scan.report.duration_ms,
         created_at=scan.created_at,
         capabilities=present_capabilities(scan.report.capabilities),
-        findings=[FindingView(**asdict(finding)) for finding in scan.report.findings],
+        findings=[present_finding(finding, said) for finding in scan.report.findings],
+    )
+
+
+def present_finding(finding: Finding, said: Said = NOTHING_SAID) -> FindingView:
+    """A finding, and why it does not count if it does not."""
+    meant = said.suppression_of(finding)
+    suppressed = SuppressedView(until=meant.until, by=meant.by, reason=meant.reason) if meant else None
+    return FindingView(**asdict(finding), suppressed=suppressed)
+
+
+def present_appeal(appeal: Appeal, *, with_text: bool) -> AppealView:
+    """An appeal, for its author and reviewers with what it says."""
+    return AppealView(
+        id=appeal.id,
+        status=appeal.status,
+        created_at=appeal.created_at,
+        text=appeal.text if with_text else None,
+        answer=appeal.answer,
+        answered_at=appeal.answered_at,
     )
 
 

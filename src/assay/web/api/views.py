@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from assay.model.appeal import AppealStatus
 from assay.model.finding import Region, Severity
 from assay.model.skill import Method, Tier, TrustTier
 from assay.model.submission import Category, Origin, State
@@ -82,6 +83,14 @@ class EventView(View, frozen=True):
     created_at: datetime
 
 
+class SuppressedView(View, frozen=True):
+    """Why a finding does not count, who said so, and until when."""
+
+    until: datetime
+    by: str
+    reason: str
+
+
 class FindingView(View, frozen=True):
     """What a rule saw, and where. `region` is what the line stands in; null where a whole file or skill is meant."""
 
@@ -95,6 +104,7 @@ class FindingView(View, frozen=True):
     message: str
     remediation: str
     region: Region | None
+    suppressed: SuppressedView | None = None
 
 
 class CapabilitiesView(View, frozen=True):
@@ -137,6 +147,17 @@ class TimingsView(View, frozen=True):
     total_ms: int
 
 
+class AppealView(View, frozen=True):
+    """What its author has said against the refusal of these bytes; the text is for its author and for reviewers."""
+
+    id: UUID
+    status: AppealStatus
+    created_at: datetime
+    text: str | None
+    answer: str | None
+    answered_at: datetime | None
+
+
 class SubmissionDetailView(SubmissionView, frozen=True):
     """A submission with everything that happened to it, and what to do next.
 
@@ -154,6 +175,7 @@ class SubmissionDetailView(SubmissionView, frozen=True):
     state_history: list[EventView]
     stage_timings: TimingsView
     scan_results: list[ScanView]
+    appeal: AppealView | None = None
 
 
 class StatsView(View, frozen=True):
