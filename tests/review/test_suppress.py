@@ -47,7 +47,7 @@ async def test_it_publishes_and_its_end_brings_it_back(registry: Registry, scope
     detail = await registry.read(number)
     assert (detail["state"], detail["score"]) == ("PUBLISHED", 81)
     approved = next(each for each in detail["stateHistory"] if each["toState"] == "AUTO_APPROVED")
-    assert approved["metadata"]["path"] == "static-only+suppressed"
+    assert approved["metadata"]["path"] == "suppressed"
     marked = [each for each in detail["scanResults"][0]["findings"] if each["suppressed"]]
     assert [(each["ruleId"], each["suppressed"]["by"], each["suppressed"]["reason"]) for each in marked] == [
         ("DR-001", "internal key", "Its own <i>installer</i>."),

@@ -8,8 +8,10 @@ from assay.model.submission import Reason
 from assay.model.suppression import Suppression
 from assay.model.verdict import Decision, Outcome, Verdict
 
+# The ways to a verdict that lead through a person.
 REVIEWED = "reviewed"
 SUPPRESSED = "suppressed"
+REJECTED = "review_rejected"
 ASK_AGAIN = "Change what the reviewer names, then submit the skill again."
 
 
@@ -42,19 +44,25 @@ class Said:
         """
         review = self.review
         if review is not None and review.ruling is Ruling.REJECTED and review.content_digest == report.digest:
-            reason = Reason("review_rejected", f"A reviewer has rejected it: {review.reason}", ASK_AGAIN)
-            return replace(verdict, outcome=Outcome.FAIL, decision=Decision.REFUSE, path=REVIEWED, reason=reason)
+            said = rejection(review)
+            return replace(verdict, outcome=Outcome.FAIL, decision=Decision.REFUSE, path=REVIEWED, reason=said)
         if self.approval_of(report) is not None:
             return replace(verdict, decision=Decision.APPROVE, path=REVIEWED, reason=None)
         if verdict.decision is Decision.APPROVE:
             is_helped = any(self.suppression_of(each) for each in report.findings)
-            return replace(verdict, path=f"{verdict.path}+{SUPPRESSED}") if is_helped else verdict
-        ended = [each for each in self.suppressions if not each.holds and any(map(each.covers, report.findings))]
+            return replace(verdict, path=SUPPRESSED) if is_helped else verdict
+        counting = self.heard(report).findings
+        ended = [each for each in self.suppressions if not each.holds and any(map(each.covers, counting))]
         if ended and verdict.reason is not None:
             message = f"{ended[-1].rule_id} in {ended[-1].file} is no longer suppressed. {verdict.reason.message}"
             reason = replace(verdict.reason, code="suppression_ended", message=message)
             return replace(verdict, decision=Decision.REVIEW, reason=reason)
         return verdict
+
+
+def rejection(review: Review) -> Reason:
+    """What the author reads of a reviewer's no."""
+    return Reason(REJECTED, f"A reviewer has rejected it: {review.reason}", ASK_AGAIN)
 
 
 NOTHING_SAID = Said()

@@ -11,6 +11,7 @@ from assay.model.finding import Report
 from assay.model.ids import new_id
 from assay.model.naming import listing_name, slug_of
 from assay.model.review import Review
+from assay.model.said import REJECTED
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.source import Source
 from assay.model.standing import VersionStatus
@@ -33,7 +34,6 @@ from assay.store.scans import Examined, save_scans
 from assay.store.skills import list_versions
 from assay.store.transitions import LostLease, Move, Step, move_all, move_one
 
-REJECTED_BY_REVIEW = "review_rejected"
 NO_REASON = dict.fromkeys(("reason_code", "reason_message", "next_step"))
 
 
@@ -111,7 +111,7 @@ async def publish_again(db: AsyncConnection, submission: Submission, approved: A
     versions = await list_versions(db, listing.id)
     known = next((each for each in versions if each.content_digest == digest), None)
     if known is not None and known.status is not VersionStatus.LIVE:
-        if approved.review is None or known.remark is None or known.remark.code != REJECTED_BY_REVIEW:
+        if approved.review is None or known.remark is None or known.remark.code != REJECTED:
             return await _refuse(db, submission, _taken_back(known), trigger=f"version {known.status}")
         # One reviewer took it back, and now one has approved it.
         await set_status(db, await lock_skill(db, listed.name), known, VersionStatus.LIVE, None)

@@ -11,13 +11,13 @@ from assay.certify.hallmark import SigningKey
 from assay.model.appeal import AppealStatus
 from assay.model.errors import Conflict
 from assay.model.review import Review, Ruling
-from assay.model.said import ASK_AGAIN, REVIEWED
+from assay.model.said import REJECTED, REVIEWED, rejection
 from assay.model.source import Source
 from assay.model.standing import Remark, VersionStatus
-from assay.model.submission import Reason, State, Submission
+from assay.model.submission import State, Submission
 from assay.model.verdict import Decision, Verdict
 from assay.publish.block import blocks_of
-from assay.publish.publish import REJECTED_BY_REVIEW, Approved, listed_as, publish_again, publish_all
+from assay.publish.publish import Approved, listed_as, publish_again, publish_all
 from assay.publish.refuse import reason_columns
 from assay.publish.withdraw import remark, withdraw
 from assay.review.examined import ExaminedContent, read_examined
@@ -43,7 +43,7 @@ class Decided:
     @property
     def remark(self) -> Remark:
         """The reason, checked. Raises Invalid without one."""
-        return remark(REJECTED_BY_REVIEW, self.reason, at=self.at, by=self.by)
+        return remark(REJECTED, self.reason, at=self.at, by=self.by)
 
 
 async def approve(
@@ -76,7 +76,7 @@ async def reject(db: AsyncConnection, decided: Decided) -> Submission:
     if submission.state is not State.NEEDS_REVIEW:
         raise Conflict(f"It is {submission.state} already.", code="not_reviewable")
     await _lock(db, decided, examined)
-    reason = Reason(REJECTED_BY_REVIEW, f"A reviewer has rejected it: {review.reason}", ASK_AGAIN)
+    reason = rejection(review)
     about = {"reason": reason.code, "digest": examined.digest, "commit": examined.commit, "said": review.reason}
     step = Step(State.REJECTED, "rejected by a reviewer", about)
     rejected = await move(db, submission, step, actor=decided.by, **reason_columns(reason))

@@ -16,7 +16,7 @@ from assay.store.tables.operation import (
     search_probe,
 )
 from assay.store.tables.repository import repository, repository_alias, upstream_check
-from assay.store.tables.review import appeal, review, security_report, suppression, trusted_publisher
+from assay.store.tables.review import appeal, review, security_report, suppression
 from assay.store.tables.skill import (
     dist_tag,
     install_day,
@@ -72,6 +72,5 @@ __all__ = [
     "submission_count_delta",
     "submission_event",
     "suppression",
-    "trusted_publisher",
     "upstream_check",
 ]

@@ -1,4 +1,4 @@
-"""What people have said: reviews, appeals, suppressions, reports of listings, and publishers that are trusted."""
+"""What people have said: reviews, appeals, suppressions, and reports of listings."""
 
 from sqlalchemy import (
     ARRAY,
@@ -127,15 +127,3 @@ security_report = Table(
 # Ids are in the order of time.
 Index("security_report_open_idx", security_report.c.id, postgresql_where=security_report.c.outcome.is_(None))
 Index("security_report_skill_idx", security_report.c.skill_id, security_report.c.id)
-
-trusted_publisher = Table(
-    "trusted_publisher",
-    metadata,
-    # An owner of repositories at the host, in lower case.
-    Column("owner", Text, primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("added_by", Text, nullable=False),
-    now("created_at"),
-    CheckConstraint("owner = lower(owner) AND owner <> ''", name="owner"),
-    CheckConstraint("reason <> '' AND added_by <> ''", name="said"),
-)

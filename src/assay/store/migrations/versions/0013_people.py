@@ -1,4 +1,4 @@
-"""Reviews, appeals, suppressions, security reports and trusted publishers; submissions by their content."""
+"""Reviews, appeals, suppressions and security reports; submissions by their content."""
 
 from assay.store.migrations.statements import run
 

@@ -93,14 +93,4 @@ CREATE INDEX security_report_open_idx ON security_report (id) WHERE outcome IS N
 -- ;
 CREATE INDEX security_report_skill_idx ON security_report (skill_id, id)
 -- ;
-CREATE TABLE trusted_publisher (
-    owner TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    added_by TEXT NOT NULL,
-    created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    CONSTRAINT trusted_publisher_pkey PRIMARY KEY (owner),
-    CONSTRAINT trusted_publisher_owner_check CHECK (owner = lower(owner) AND owner <> ''),
-    CONSTRAINT trusted_publisher_said_check CHECK (reason <> '' AND added_by <> '')
-)
--- ;
 CREATE INDEX submission_content_digest_idx ON submission (content_digest) WHERE content_digest IS NOT NULL
