@@ -16,7 +16,7 @@ REPORTS = "/api/v1/admin/reports"
 TEXT = "It sends my <img src=x> files\nsomewhere else."
 
 
-async def tell(registry: Registry, name: str, status: int = 201, who: Any = None, **given: Any) -> Any:
+async def tell(registry: Registry, name: str, status: int = 200, who: Any = None, **given: Any) -> Any:
     """Somebody reports a listing."""
     body = {"category": "data-exfiltration", "text": TEXT} | given
     async with a_browser(registry.app) as browser:

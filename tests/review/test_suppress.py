@@ -8,24 +8,23 @@ import pytest
 from assay.chores import end_suppressions
 from tests.catalogue import agree, changes, gone, read
 from tests.conftest import Registry
-from tests.review.cases import KEY, a_doubtful_skill, decide, look, waiting
+from tests.review.cases import KEY, REVIEWS, a_doubtful_skill, decide, look, waiting
 from tests.web.people import PAGE, MovableTime, audit_of
 
 SUPPRESSIONS = "/api/v1/admin/suppressions"
 NAME = "acme/tools/tidy"
 
 
-async def suppress(registry: Registry, number: str, *, days: float = 30, status: int = 201, **given: Any) -> Any:
+async def suppress(registry: Registry, number: str, *, days: float = 30, status: int = 200, **given: Any) -> Any:
     """Suppress the gravest finding of a submission."""
     body = {
-        "submissionId": number,
         "ruleId": "DR-001",
         "file": "SKILL.md",
         "until": (registry.app.clock.now() + timedelta(days=days)).isoformat(),
         "reason": "Its own <i>installer</i>.",
         **given,
     }
-    answer = await registry.client.post(SUPPRESSIONS, json=body, headers=KEY)
+    answer = await registry.client.post(f"{REVIEWS}/{number}/suppressions", json=body, headers=KEY)
     assert answer.status_code == status, answer.text
     return answer.json()
 

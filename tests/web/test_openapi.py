@@ -67,7 +67,10 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     refused = await registry.submit("mallory/kit", "steal")
     await registry.work()
+    told = {"category": "malware", "text": "It does more than it says."}
+    reported = await registry.client.post("/api/v1/skills/acme/tools/pdf/reports", json=told)
     values = {
+        "report_id": reported.json()["id"],
         "submission_id": refused["id"],
         "owner": "acme",
         "repo": "tools",

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from litestar import Router, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
-from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
+from litestar.status_codes import HTTP_200_OK
 
 from assay.app import App
 from assay.model.account import Caller
@@ -28,9 +28,8 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=r"^[^\x
 
 
 class SuppressBody(Body, frozen=True):
-    """A finding of a submission: which rule in which file, until when, and why."""
+    """A finding of the submission: which rule in which file, until when, and why."""
 
-    submission_id: UUID
     rule_id: Name
     file: Name
     until: Moment
@@ -58,7 +57,7 @@ class LiftBody(Body, frozen=True):
     reason: Why
 
 
-@get("/", summary="List suppressions", responses=problems(400, 401, 403, 503))
+@get("/suppressions", summary="List suppressions", responses=problems(400, 401, 403, 503))
 async def list_suppressions(
     assay: Assay,
     holding: Annotated[
@@ -82,21 +81,23 @@ async def list_suppressions(
 
 
 @post(
-    "/",
+    "/reviews/{submission_id:str}/suppressions",
     summary="Suppress a finding",
-    status_code=HTTP_201_CREATED,
+    status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
 )
-async def add_suppression(assay: Assay, caller: CalledBy, data: JSONBody[SuppressBody]) -> SuppressedFindingView:
+async def add_suppression(
+    assay: Assay, caller: CalledBy, submission_id: FromPath[UUID], data: JSONBody[SuppressBody]
+) -> SuppressedFindingView:
     """The policy judges without it until then; it stays visible, and what is blocked stays blocked."""
-    wanted = Wanted(data.submission_id, data.rule_id, data.file, data.scope, data.until)
+    wanted = Wanted(submission_id, data.rule_id, data.file, data.scope, data.until)
     new, looked_at = await suppress_as(assay, caller, wanted, data.reason)
     return SuppressedFindingView(suppression=present_suppression(new), submissions=looked_at)
 
 
 @delete(
-    "/{suppression_id:str}",
+    "/suppressions/{suppression_id:str}",
     summary="End a suppression",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 413, 415, 503),
@@ -119,7 +120,7 @@ async def suppress_as(assay: App, caller: Caller, wanted: Wanted, reason: str) -
 
 
 router = Router(
-    "/api/v1/admin/suppressions",
+    "/api/v1/admin",
     tags=["admin"],
     opt=ADMIN,
     route_handlers=[list_suppressions, add_suppression, remove_suppression],

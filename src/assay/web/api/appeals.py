@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from litestar import post
 from litestar.params import FromPath, JSONBody
-from litestar.status_codes import HTTP_201_CREATED
+from litestar.status_codes import HTTP_200_OK
 
 from assay.model.appeal import LONGEST, SHORTEST
 from assay.review.appeal import appeal
@@ -27,7 +27,7 @@ class AppealBody(Body, frozen=True):
 @post(
     "/{submission_id:str}/appeal",
     summary="Appeal",
-    status_code=HTTP_201_CREATED,
+    status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 429, 503),
     opt=ACCOUNT,
     request_max_body_size=LARGEST_REQUEST_BYTES,

@@ -26,7 +26,7 @@ class SubmissionEventView(View, frozen=True):
     score: int | None
     reason: Annotated[str | None, msgspec.Meta(description="The code of the reason.")]
     at: datetime
-    said: Annotated[str | None, msgspec.Meta(description="Why, in the words of the person who did it.")] = None
+    said: Annotated[str | None, msgspec.Meta(description="Why, in the words of the person who did it.")]
 
 
 class ScanCompleteView(View, frozen=True):

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from litestar import Request, get, post
 from litestar.params import FromPath, JSONBody
-from litestar.status_codes import HTTP_201_CREATED
+from litestar.status_codes import HTTP_200_OK
 
 from assay.model.blocklist import Threat
 from assay.model.security_report import LONGEST, SHORTEST, ReportOutcome, SecurityReport
@@ -49,7 +49,7 @@ class ReceiptView(View, frozen=True):
 @post(
     "/{owner:str}/{repo:str}/{skill:str}/reports",
     summary="Report a security problem",
-    status_code=HTTP_201_CREATED,
+    status_code=HTTP_200_OK,
     responses=problems(300, 400, 404, 413, 415, 429, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
 )

@@ -104,7 +104,7 @@ class FindingView(View, frozen=True):
     message: str
     remediation: str
     region: Region | None
-    suppressed: SuppressedView | None = None
+    suppressed: SuppressedView | None
 
 
 class CapabilitiesView(View, frozen=True):
@@ -175,7 +175,7 @@ class SubmissionDetailView(SubmissionView, frozen=True):
     state_history: list[EventView]
     stage_timings: TimingsView
     scan_results: list[ScanView]
-    appeal: AppealView | None = None
+    appeal: AppealView | None
 
 
 class StatsView(View, frozen=True):
