@@ -24,6 +24,7 @@ from assay.review.examined import ExaminedContent, read_examined
 from assay.scan.front_matter import describe
 from assay.store.appeals import answer_appeal
 from assay.store.audit import record_audit
+from assay.store.blocklist import hold_blocklist
 from assay.store.reviews import add_review
 from assay.store.selection import lock_by_ids
 from assay.store.skills import find_name, list_versions
@@ -71,6 +72,7 @@ async def approve(
 
 async def reject(db: AsyncConnection, decided: Decided) -> Submission:
     """Refuse the examined bytes; a live version of them is withdrawn. Raises Conflict if somebody was faster."""
+    await hold_blocklist(db)
     examined = await read_examined(db, decided.submission_id)
     submission, review = examined.submission, _review(decided, Ruling.REJECTED, examined)
     if submission.state is not State.NEEDS_REVIEW:
@@ -101,11 +103,11 @@ def _review(decided: Decided, ruling: Ruling, examined: ExaminedContent) -> Revi
 
 async def _withdraw_if_live(db: AsyncConnection, submission: Submission, digest: str, why: Remark) -> None:
     """What is refused is not served, also if it was published before."""
-    if submission.skill_id is None:
+    name = await find_name(db, submission.skill_id) if submission.skill_id else None
+    if submission.skill_id is None or name is None:
         return
     for version in await list_versions(db, submission.skill_id):
-        name = await find_name(db, submission.skill_id)
-        if version.content_digest == digest and version.status is not VersionStatus.WITHDRAWN and name:
+        if version.content_digest == digest and version.status is not VersionStatus.WITHDRAWN:
             await withdraw(db, name, version.version, why)
 
 

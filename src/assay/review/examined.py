@@ -29,8 +29,8 @@ class ExaminedContent:
 
     @property
     def scan(self) -> Scan:
-        """The static scan, which every content has."""
-        return next(each for each in self.scans if each.tier == 1)
+        """The last static scan that came to an end, which every content has."""
+        return next(each for each in self.scans if _has_seen_it(each))
 
     @property
     def seen(self) -> frozenset[str]:
@@ -46,11 +46,15 @@ async def read_examined(db: AsyncConnection, submission_id: UUID) -> ExaminedCon
     history = await list_events(db, submission_id)
     commit = _commit(submission, history)
     scans = await list_scans(db, submission.content_digest) if submission.content_digest else []
-    if submission.content_digest is None or commit is None or not any(each.tier == 1 for each in scans):
+    if submission.content_digest is None or commit is None or not any(map(_has_seen_it, scans)):
         raise Conflict(
             "It was refused before its files were examined; it has to be submitted again.", code="not_examined"
         )
     return ExaminedContent(submission, submission.content_digest, commit, scans)
+
+
+def _has_seen_it(scan: Scan) -> bool:
+    return scan.tier == 1 and scan.score is not None
 
 
 def _commit(submission: Submission, history: Sequence[SubmissionEvent]) -> str | None:
