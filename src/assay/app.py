@@ -295,6 +295,8 @@ def watch_limits(settings: Settings) -> WatchLimits:
         deep_tools=settings.deep_scan_tools,
         deep_waiting=timedelta(seconds=settings.deep_scan_waiting_seconds),
         deep_lease=timedelta(seconds=settings.deep_scan_lease_seconds),
+        report=timedelta(hours=settings.report_hours),
+        review=timedelta(hours=settings.review_hours),
     )
 
 

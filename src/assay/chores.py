@@ -10,6 +10,7 @@ from assay.model.clock import Clock
 from assay.queue.periodic import Chore
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
 from assay.replay import FIND_STALE, find_stale_verdicts
+from assay.review.suppress import end_overdue
 from assay.scan.ruleset import load_ruleset
 from assay.serve.alarm import Code
 from assay.serve.alarms import RECONCILE, WATCH, raise_alarms
@@ -36,6 +37,7 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
         Chore("rescue held jobs", every_seconds=30, budget_seconds=20, work=rescue_held_jobs),
         Chore(RESCUE_ORPHANS, every_seconds=30, budget_seconds=20, work=partial(rescue_orphans, now=clock.now)),
         Chore(WATCH, every_seconds=30, budget_seconds=20, work=partial(watch_queue, limits=limits, clock=clock)),
+        Chore("end suppressions", every_seconds=60, budget_seconds=30, work=partial(end_suppressions, clock=clock)),
         Chore(PROBE, every_seconds=60, budget_seconds=60, work=probe_search),
         Chore(FIND_STALE, every_seconds=60, budget_seconds=30, work=partial(find_stale_verdicts, ruleset=ruleset)),
         Chore("forget old records", every_seconds=60, budget_seconds=30, work=forget_old_records),
@@ -48,6 +50,11 @@ def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
 async def count_installs(db: AsyncConnection, *, clock: Clock) -> int:
     """Fold the reports of installs into the numbers of listings; returns how many listings changed."""
     return await fold_installs(db, clock.now().date())
+
+
+async def end_suppressions(db: AsyncConnection, *, clock: Clock) -> int:
+    """Let the findings count again whose suppression is over; returns how many suppressions ended."""
+    return await end_overdue(db, clock.now())
 
 
 async def reconcile_counts(db: AsyncConnection) -> int:

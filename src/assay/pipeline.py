@@ -17,7 +17,6 @@ from assay.judges.judge import Judge
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, ScannerError, Unavailable
 from assay.model.finding import Report
-from assay.model.naming import listing_name, slug_of
 from assay.model.repository import Repository
 from assay.model.source import Source
 from assay.model.submission import Reason, Submission
@@ -25,7 +24,7 @@ from assay.model.verdict import Decision, Weighed
 from assay.publish.identity import record_identity
 from assay.publish.ledger import Ledger, Started
 from assay.publish.postpone import give_up, retry_or_fail, snooze
-from assay.publish.publish import Approved
+from assay.publish.publish import Approved, listed_as
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
 from assay.publish.withdraw import take_down_listing
 from assay.queue.job import Job
@@ -85,36 +84,35 @@ async def assay(submission: Submission, tools: Tools) -> Submission:
         started = await tools.ledger.start_scan(submission, source)
         report = started.report or await tools.scanners.scan(source)
         submission, weighed = await _weigh(started, source, report, tools)
+        # Also what is refused: a reviewer decides about exactly these bytes, wherever their source is by then.
+        await tools.blobs.save(source)
         if weighed.verdict.decision is not Decision.APPROVE:
             async with tools.store.begin() as db:
                 return await refuse_skill(db, submission, source, weighed)
-        name = _name(submission, started.listed)
-        certificate = certify_source(name, source, weighed, tools.keys, tools.clock.now())
+        name, review = listed_as(submission, started.listed), started.said.approval_of(report)
+        certificate = certify_source(name, source, weighed, tools.keys, tools.clock.now(), review)
         description = describe(source.skill_md)
-        await tools.blobs.save(source)
-        approved = Approved(name, source, description, weighed, certificate)
+        approved = Approved(name, source, description, weighed, certificate, review)
         return await tools.ledger.publish(submission, approved)
 
 
 async def _weigh(started: Started, source: Source, report: Report, tools: Tools) -> tuple[Submission, Weighed]:
-    """The verdict; if it needs the judge, the judge is asked, unless it has said before what is asked now."""
-    known = started.judgement if started.judgement and covers(started.judgement, report) else None
-    verdict, static = weigh(report, tools.policy, known), judge_report(report, tools.policy)
+    """The verdict; if it needs the judge, the judge is asked, unless it has said before what is asked now, or a person
+    has decided already. What people have said comes before both.
+    """
+    said, static = started.said, judge_report(report, tools.policy)
+    heard = said.heard(report)
+    known = started.judgement if started.judgement and covers(started.judgement, heard) else None
+    verdict = static if said.has_decided(report) else weigh(heard, tools.policy, known)
     if verdict is not None:
-        return started.submission, Weighed(report, known, verdict, verdict if known is None else static)
+        alone = verdict if known is None and heard is report else static
+        return started.submission, Weighed(report, known, said.overrule(verdict, report), alone)
     assert tools.judge is not None
     submission = await tools.ledger.start_judging(started.submission, Examined(source.manifest, report, static))
-    judgement = await tools.judge.judge(source, report, since=submission.received_at)
-    verdict = weigh(report, tools.policy, judgement)
+    judgement = await tools.judge.judge(source, heard, since=submission.received_at)
+    verdict = weigh(heard, tools.policy, judgement)
     assert verdict is not None
-    return submission, Weighed(report, judgement, verdict, static)
-
-
-def _name(submission: Submission, listed: str | None) -> str:
-    """What is listed keeps its name, unless the author calls it something else."""
-    if listed is not None and listed.rpartition("/")[2] == slug_of(submission.skill_name):
-        return listed
-    return listing_name(submission.repository.name, submission.skill_name)
+    return submission, Weighed(report, judgement, said.overrule(verdict, report), static)
 
 
 async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:

@@ -200,6 +200,12 @@ class Settings(BaseModel):
     deep_scan_dir: Path | None = Field(
         None, description="Where the scan tools are installed. None: `deepscan` beside the Python that runs Assay."
     )
+    report_hours: int = Field(
+        24, ge=1, le=8760, description="An alarm is raised when a security report has waited for so long."
+    )
+    review_hours: int = Field(
+        168, ge=1, le=8760, description="An alarm is raised when a submission has waited for a reviewer for so long."
+    )
 
     @field_validator("deep_scan_tools", mode="before")
     @classmethod

@@ -50,6 +50,7 @@ OPEN_TO_WRITE = {
     ("POST", "/api/v1/skills/check-updates"),
     ("POST", "/api/v1/skills/installs"),
     ("POST", "/api/v1/skills/{owner:str}/{repo:str}/{skill:str}/installs"),
+    ("POST", "/api/v1/skills/{owner:str}/{repo:str}/{skill:str}/reports"),
     ("POST", "/api/v1/submissions"),
     ("POST", "/api/v1/submissions/bulk"),
     ("POST", "/api/v1/submissions/discover"),
@@ -238,10 +239,10 @@ def test_the_description_says_who_may_call_what() -> None:
     assert needs["/api/v1/admin/audit"] == {"internalKey", "session"}
     closed = {path for path, schemes in needs.items() if schemes}
     assert {path for path in closed if not path.startswith("/api/v1/skills/")} == {
-        path for path in paths if "/admin/" in path or "/internal/" in path
+        path for path in paths if "/admin/" in path or "/internal/" in path or path.endswith("/appeal")
     }
     assert {path.rpartition("/")[2] for path in closed if path.startswith("/api/v1/skills/")} == {
-        "yank", "unyank", "deprecate", "undeprecate", "{tag}", "unlist", "relist", "reindex",
+        "yank", "unyank", "deprecate", "undeprecate", "{tag}", "unlist", "relist", "reindex", "rescan",
     }  # fmt: skip
 
 

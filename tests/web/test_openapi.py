@@ -71,9 +71,12 @@ async def test_what_is_answered_is_what_is_described(registry: Registry) -> None
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     refused = await registry.submit("mallory/kit", "steal")
     await registry.work()
+    told = {"category": "malware", "text": "It does more than it says."}
+    reported = await registry.client.post("/api/v1/skills/acme/tools/pdf/reports", json=told)
     listed = (await registry.client.get("/api/v1/skills/acme/tools/pdf")).json()["skill"]
     values = {
         "digest": listed["contentDigest"],
+        "report_id": reported.json()["id"],
         "submission_id": refused["id"],
         "owner": "acme",
         "repo": "tools",

@@ -7,8 +7,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.account import Account, Caller
 from assay.model.errors import Forbidden
-from assay.model.repository import Host
+from assay.model.repository import Host, RepositoryName
 from assay.model.skill import Skill
+from assay.model.submission import Submission
 from assay.store.accounts import find_account
 from assay.store.listings import is_submitter
 
@@ -22,11 +23,30 @@ async def must_own(db: AsyncConnection, caller: Caller, listing: Skill) -> None:
 
 async def must_own_or_have_submitted(db: AsyncConnection, caller: Caller, listing: Skill) -> None:
     """Raises Forbidden unless the caller is an administrator, its owner, or who submitted it."""
-    account = await _account(db, caller)
-    if caller.is_admin or (account and await _owns(db, account, listing)):
-        return
-    if account is None or not await is_submitter(db, listing.id, str(account.id)):
+    if not await may_ask_for(db, caller, listing):
         raise _not_owner(listing)
+
+
+async def must_own_submission(db: AsyncConnection, caller: Caller, submission: Submission) -> None:
+    """Raises Forbidden unless the caller is an administrator, the owner of the repository, or who submitted it."""
+    if not await owns_submission(db, caller, submission):
+        raise Forbidden("This submission is somebody else's: sign in as who submitted it.", code="not_owner")
+
+
+async def owns_submission(db: AsyncConnection, caller: Caller, submission: Submission) -> bool:
+    """Whether the caller may speak for a submission."""
+    account = await _account(db, caller)
+    if caller.is_admin or account is None:
+        return caller.is_admin
+    return _is_owner(account, submission.repository.name) or submission.submitter == str(account.id)
+
+
+async def may_ask_for(db: AsyncConnection, caller: Caller, listing: Skill) -> bool:
+    """Whether the caller is an administrator, its owner, or who submitted it."""
+    account = await _account(db, caller)
+    if caller.is_admin or account is None:
+        return caller.is_admin
+    return _is_owner(account, listing.repository) or await is_submitter(db, listing.id, str(account.id))
 
 
 async def _account(db: AsyncConnection, caller: Caller) -> Account | None:
@@ -38,10 +58,16 @@ async def _account(db: AsyncConnection, caller: Caller) -> Account | None:
 
 
 async def _owns(db: AsyncConnection, account: Account, listing: Skill) -> bool:
-    """A login counts only if GitHub has vouched for it; what was uploaded is of no repository."""
+    """What was uploaded is of no repository."""
     if listing.repository.host is Host.UPLOAD:
         return await is_submitter(db, listing.id, str(account.id))
-    return account.github_id is not None and account.login.lower() == listing.repository.owner.lower()
+    return _is_owner(account, listing.repository)
+
+
+def _is_owner(account: Account, repository: RepositoryName) -> bool:
+    """A login counts only if GitHub has vouched for it, and only there."""
+    is_namesake = account.login.lower() == repository.owner.lower()
+    return is_namesake and account.github_id is not None and repository.host is Host.GITHUB
 
 
 def _not_owner(listing: Skill) -> Forbidden:

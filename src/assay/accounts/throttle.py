@@ -26,10 +26,10 @@ async def count_sign_in(store: Database, login: str, address: str, now: datetime
 
 def attempt_key(login: str, address: str) -> str:
     """Whose attempts are counted together; a digest, because neither need be known to count."""
-    return f"sha256:{hashlib.sha256(f'{login.lower()} {_network(address)}'.encode()).hexdigest()}"
+    return f"sha256:{hashlib.sha256(f'{login.lower()} {network_of(address)}'.encode()).hexdigest()}"
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """One machine can have all addresses of an IPv6 network."""
     try:
         parsed = ipaddress.ip_address(address)

@@ -7,14 +7,17 @@ from assay.certify.keys import SigningKeys
 from assay.certify.oms import sign_model
 from assay.certify.tier import METHOD, tier_of, trust_of
 from assay.model.naming import slug_in
+from assay.model.review import Review
 from assay.model.skill import Certificate
 from assay.model.source import Manifest, Source
 from assay.model.verdict import Weighed
 
 
-def certify_source(name: str, source: Source, weighed: Weighed, keys: SigningKeys, now: datetime) -> Certificate:
-    """The certificate of exactly these bytes under this name."""
-    return certify(name, source.manifest, source.commit, weighed, keys, now)
+def certify_source(
+    name: str, source: Source, weighed: Weighed, keys: SigningKeys, now: datetime, review: Review | None = None
+) -> Certificate:
+    """The certificate of exactly these bytes under this name; of what a person has approved if there is a review."""
+    return certify(name, source.manifest, source.commit, weighed, keys, now, review=review)
 
 
 def certify(
@@ -25,7 +28,7 @@ def certify(
     keys: SigningKeys,
     now: datetime,
     *,
-    reviewed: bool = False,
+    review: Review | None = None,
 ) -> Certificate:
     """The same for whoever knows the files by their digests."""
     judgement, verdict = weighed.judgement, weighed.verdict
@@ -34,9 +37,9 @@ def certify(
     ]
     if judgement is not None:
         scans.append({"tier": 2, "engine": judgement.engine, "ruleset": judgement.prompt, "model": judgement.model})
-    tier = tier_of(frozenset({1} if judgement is None else {1, 2}), reviewed=reviewed)
+    tier = tier_of(frozenset({1} if judgement is None else {1, 2}), reviewed=review is not None)
     trust_score, trust_tier = trust_of(tier, verdict.score)
-    predicate = {
+    predicate: dict[str, object] = {
         "skill": name,
         "commit": commit,
         "tier": tier.value,
@@ -46,6 +49,8 @@ def certify(
         "scans": scans,
         "certifiedAt": now.isoformat(),
     }
+    if review is not None:
+        predicate["review"] = {"ruling": review.ruling.value, "reason": review.reason, "at": review.at.isoformat()}
     return Certificate(
         tier=tier,
         method=METHOD[tier],

@@ -15,11 +15,6 @@ def tier_of(tiers_run: frozenset[int], *, reviewed: bool) -> Tier:
     return Tier.VERIFIED if 2 in tiers_run else Tier.SCANNED
 
 
-def is_reviewed(tier: Tier) -> bool:
-    """Whether a person has looked."""
-    return tier is Tier.CERTIFIED
-
-
 def trust_of(tier: Tier, score: int) -> tuple[int, TrustTier]:
     """A trust score of 0 to 100 and its tier."""
     trust = round(score * WEIGHT[tier])

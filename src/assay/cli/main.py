@@ -22,6 +22,10 @@ class Commands(LazyGroup):
         "rules": Lazy("assay.cli.rules.app:app", "The rules of the scanner: list, show, test."),
         "submit": Lazy("assay.cli.submit:submit", "Submit skills of repositories, or of folders of this machine."),
         "queue": Lazy("assay.cli.queue.app:app", "Watch the queue; with the key of the registry, steer it."),
+        "review": Lazy(
+            "assay.cli.review.app:app",
+            "Decide what the scanner leaves to people. Needs the key of the registry.",
+        ),
         "demo": Lazy("assay.cli.demo:demo", "Upload six example skills and show how each is judged."),
         "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
         "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),

@@ -34,6 +34,8 @@ class Path(StrEnum):
     FAST_APPROVE = "fast-approve"
     JUDGED = "judged"
     REVIEWED = "reviewed"
+    # Without findings that a reviewer has suppressed.
+    SUPPRESSED = "suppressed"
 
 
 @dataclass(frozen=True, slots=True)

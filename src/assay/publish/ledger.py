@@ -13,6 +13,7 @@ from assay.model.deep_scan import DeepTool
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.judgement import Judgement
+from assay.model.said import NOTHING_SAID, Said
 from assay.model.source import Source
 from assay.model.submission import State, Submission
 from assay.publish.publish import Approved, publish_again, publish_all
@@ -22,6 +23,7 @@ from assay.store.database import Database
 from assay.store.deep_scans import dispatch
 from assay.store.judgements import find_judgements
 from assay.store.pauses import read_pause
+from assay.store.reviews import find_said
 from assay.store.scans import Examined, find_reports, save_scans
 from assay.store.skills import find_names
 from assay.store.transitions import LostLease, Move, Step, claim_submissions, move_all
@@ -33,12 +35,15 @@ JudgeKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class Started:
-    """A submission that is being scanned; what is known of its bytes, and under which name the skill is listed."""
+    """A submission that is being scanned; what is known of its bytes, under which name the skill is listed, and what
+    people have said.
+    """
 
     submission: Submission
     report: Report | None
     judgement: Judgement | None
     listed: str | None
+    said: Said = NOTHING_SAID
 
 
 class Ledger:
@@ -105,6 +110,7 @@ class Ledger:
             judged = await find_judgements(db, digests, *self._judge) if self._judge else {}
             listed = [submission.skill_id for submission, _ in wanted if submission.skill_id]
             names = await find_names(db, listed) if listed else {}
+            said = await find_said(db, [(submission, source.digest) for submission, source in wanted])
             moved = await move_all(db, [_fetched(submission, source) for submission, source in wanted])
             if len(moved) != len(wanted):
                 # Rolls the batch back; alone, only the one that lost its lease will fail.
@@ -115,8 +121,9 @@ class Ledger:
                 known.get(source.digest),
                 judged.get(source.digest),
                 names.get(submission.skill_id) if submission.skill_id else None,
+                each,
             )
-            for submission, source in wanted
+            for (submission, source), each in zip(wanted, said, strict=True)
         ]
 
     async def _judge_all(self, wanted: Sequence[tuple[Submission, Examined]]) -> list[Submission]:

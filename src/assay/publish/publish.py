@@ -6,15 +6,20 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.errors import Conflict
 from assay.model.ids import new_id
+from assay.model.naming import listing_name, slug_of
+from assay.model.review import Review
+from assay.model.said import REJECTED
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.source import Source
 from assay.model.standing import VersionStatus
-from assay.model.submission import Reason, State, Submission
+from assay.model.submission import ACTIVE, Reason, State, Submission
 from assay.model.verdict import Path, Verdict, Weighed
 from assay.publish.block import blocked, blocks_of
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
+from assay.store.listings import lock_skill, set_certificate, set_status
 from assay.store.publications import (
     Listing,
     NewVersion,
@@ -40,6 +45,8 @@ class Approved:
     description: Description
     weighed: Weighed
     certificate: Certificate
+    # Of a person who has approved exactly these bytes.
+    review: Review | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -50,6 +57,13 @@ class Approved:
     def examined(self) -> Examined:
         """What the static scan is kept from."""
         return Examined(self.source.manifest, self.weighed.report, self.weighed.static)
+
+
+def listed_as(submission: Submission, listed: str | None) -> str:
+    """What is listed keeps its name, unless the author calls it something else."""
+    if listed is not None and listed.rpartition("/")[2] == slug_of(submission.skill_name):
+        return listed
+    return listing_name(submission.repository.name, submission.skill_name)
 
 
 async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
@@ -96,16 +110,21 @@ async def publish_again(db: AsyncConnection, submission: Submission, approved: A
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     if listed is None or listed.name != approved.name:
         reason = _name_taken(approved.name, listed.name if listed else None)
-        return await refuse_submission(db, submission, reason, trigger="name taken")
+        return await _refuse(db, submission, reason, trigger="name taken")
     listing = replace(_listing(submission, approved), id=listed.id)
     versions = await list_versions(db, listing.id)
     known = next((each for each in versions if each.content_digest == digest), None)
     if known is not None and known.status is not VersionStatus.LIVE:
-        return await refuse_submission(db, submission, _taken_back(known), trigger=f"version {known.status}")
+        if approved.review is None or known.remark is None or known.remark.code != REJECTED:
+            return await _refuse(db, submission, _taken_back(known), trigger=f"version {known.status}")
+        # One reviewer took it back, and now one has approved it.
+        await set_status(db, await lock_skill(db, listed.name), known, VersionStatus.LIVE, None)
     version = known or _make_version(approved, [each.version for each in versions])
     new = NewVersion(listing, version, version.ordinal, scans[digest], submission.id)
     # A version exists exactly if the content changed; known content becomes live again as it was.
     await (make_live(db, new) if known else list_next_version(db, new))
+    if known is not None and approved.review is not None:
+        await set_certificate(db, await lock_skill(db, listed.name), known, approved.certificate)
     await _look_again_later(db, [approved])
     return await move_one(db, _published(submission, approved, listing.id, version))
 
@@ -115,6 +134,13 @@ async def _look_again_later(db: AsyncConnection, published: Sequence[Approved]) 
     digests = [each.source.digest for each in published if each.verdict.path is Path.FAST_APPROVE]
     if digests:
         await add_second_looks(db, digests, why=Path.FAST_APPROVE.value)
+
+
+async def _refuse(db: AsyncConnection, submission: Submission, reason: Reason, *, trigger: str) -> Submission:
+    """What a worker has found out is the end of its submission; a reviewer is told, and decides otherwise."""
+    if submission.state not in ACTIVE:
+        raise Conflict(reason.message, code=reason.code)
+    return await refuse_submission(db, submission, reason, trigger=trigger)
 
 
 def _first_version(submission: Submission, approved: Approved, scan_id: int) -> NewVersion:
@@ -135,11 +161,16 @@ def _listing(submission: Submission, approved: Approved) -> Listing:
 
 def _published(submission: Submission, approved: Approved, skill_id: UUID, live: SkillVersion) -> Move:
     verdict = approved.verdict
+    result = {"skill_id": skill_id, "content_digest": live.content_digest, "score": verdict.score}
+    if approved.review is not None and submission.state not in ACTIVE:
+        told = {"version": live.version, "digest": live.content_digest, "score": verdict.score}
+        said = {"commit": live.commit, "path": verdict.path, "said": approved.review.reason}
+        step = Step(State.PUBLISHED, "approved by a reviewer", told | said)
+        return Move(submission, (step,), approved.review.reviewer, result | NO_REASON)
     steps = (
         Step(State.AUTO_APPROVED, "approved", {"score": verdict.score, "path": verdict.path}),
         Step(State.PUBLISHED, "published", {"version": live.version, "digest": live.content_digest}),
     )
-    result = {"skill_id": skill_id, "content_digest": live.content_digest, "score": verdict.score}
     return Move(submission, steps, "worker", result | NO_REASON)
 
 

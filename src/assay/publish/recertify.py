@@ -6,12 +6,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.certify.certify import certify
 from assay.certify.keys import SigningKeys
-from assay.certify.tier import is_reviewed
 from assay.model.source import Manifest
 from assay.model.standing import VersionStatus
 from assay.model.verdict import Weighed
 from assay.store.contents import list_files
 from assay.store.listings import set_certificate, versions_with
+from assay.store.reviews import find_approvals
 
 
 async def recertify(db: AsyncConnection, weighed: Weighed, keys: SigningKeys, now: datetime) -> int:
@@ -24,11 +24,12 @@ async def recertify(db: AsyncConnection, weighed: Weighed, keys: SigningKeys, no
     if not found:
         return 0
     manifest = Manifest(tuple(await list_files(db, digest)))
+    approvals = await find_approvals(db, digest)
     for listing, version in found:
         if version.status is VersionStatus.WITHDRAWN:
             continue
-        reviewed = is_reviewed(version.tier)
-        certificate = certify(listing.name, manifest, version.commit, weighed, keys, now, reviewed=reviewed)
+        review = approvals.get(listing.id)
+        certificate = certify(listing.name, manifest, version.commit, weighed, keys, now, review=review)
         await set_certificate(db, listing, version, certificate)
         number += 1
     return number

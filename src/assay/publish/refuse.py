@@ -23,7 +23,7 @@ NEXT_STEPS = {
 async def refuse_submission(db: AsyncConnection, submission: Submission, reason: Reason, *, trigger: str) -> Submission:
     """The source itself cannot be listed: REJECTED."""
     step = Step(State.REJECTED, trigger, {"reason": reason.code})
-    return await move(db, submission, step, actor="worker", **_reason_columns(reason))
+    return await move(db, submission, step, actor="worker", **reason_columns(reason))
 
 
 async def refuse_skill(db: AsyncConnection, submission: Submission, source: Source, weighed: Weighed) -> Submission:
@@ -31,7 +31,8 @@ async def refuse_skill(db: AsyncConnection, submission: Submission, source: Sour
     verdict = weighed.verdict
     assert verdict.reason is not None
     await save_scans(db, 1, [Examined(source.manifest, weighed.report, weighed.static)])
-    step = Step(_state_of(verdict), "judged", {"score": verdict.score, "reason": verdict.reason.code})
+    said = {"score": verdict.score, "reason": verdict.reason.code, "digest": source.digest, "commit": source.commit}
+    step = Step(_state_of(verdict), "judged", said)
     return await move(
         db,
         submission,
@@ -39,14 +40,14 @@ async def refuse_skill(db: AsyncConnection, submission: Submission, source: Sour
         actor="worker",
         content_digest=source.digest,
         score=verdict.score,
-        **_reason_columns(verdict.reason),
+        **reason_columns(verdict.reason),
     )
 
 
 def _state_of(verdict: Verdict) -> State:
     if verdict.decision is Decision.REVIEW:
         return State.NEEDS_REVIEW
-    return State.REJECTED if verdict.path is Path.JUDGED else State.TIER1_FAILED
+    return State.REJECTED if verdict.path in (Path.JUDGED, Path.REVIEWED) else State.TIER1_FAILED
 
 
 def reason_of(problem: AssayError) -> Reason:
@@ -54,5 +55,6 @@ def reason_of(problem: AssayError) -> Reason:
     return Reason(problem.code, problem.message, NEXT_STEPS.get(problem.code))
 
 
-def _reason_columns(reason: Reason) -> dict[str, str | None]:
+def reason_columns(reason: Reason) -> dict[str, str | None]:
+    """A reason as it is kept with the submission."""
     return {"reason_code": reason.code, "reason_message": reason.message, "next_step": reason.next_step}

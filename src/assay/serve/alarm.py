@@ -35,6 +35,8 @@ class Code(StrEnum):
     NO_SCAN_NODE = "no_scan_node"
     DEEP_SCANS_WAITING = "deep_scans_waiting"
     DEEP_SCAN_ERRORS = "deep_scan_errors"
+    REPORTS_UNANSWERED = "reports_unanswered"
+    REVIEWS_WAITING = "reviews_waiting"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -66,6 +68,8 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.NO_SCAN_NODE: "deep scans wait and no scan node is alive",
         Code.DEEP_SCANS_WAITING: "a deep scan has waited for longer than `ASSAY_DEEP_SCAN_WAITING_SECONDS`",
         Code.DEEP_SCAN_ERRORS: "a scan tool could not look at something in the last hour, after all attempts",
+        Code.REPORTS_UNANSWERED: "a security report has waited for an answer for `ASSAY_REPORT_HOURS`",
+        Code.REVIEWS_WAITING: "a submission has waited for a reviewer for `ASSAY_REVIEW_HOURS`",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -97,6 +101,8 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.NO_SCAN_NODE: "Start `assay scan-node` (`--install` gets its tools), or set ASSAY_DEEP_SCAN_TOOLS=none.",
         Code.DEEP_SCANS_WAITING: "Start more scan nodes, and see whether they have all the tools.",
         Code.DEEP_SCAN_ERRORS: "Look at the errors of the scans, and in the logs of the scan nodes.",
+        Code.REPORTS_UNANSWERED: "Read and answer them: `/admin/reports`.",
+        Code.REVIEWS_WAITING: "Look at them and decide: `/admin/reviews`, or `assay review list`.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }

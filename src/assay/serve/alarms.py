@@ -177,6 +177,20 @@ def _deep_scans(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
         yield Alarm(Code.DEEP_SCANS_WAITING, finding, since=oldest + limits.deep_waiting)
 
 
+def _reports_unanswered(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    since = facts.unanswered.report_at
+    if since is not None and facts.now - since > limits.report:
+        finding = f"A security report has waited for an answer for {_duration(facts.now - since)}."
+        yield Alarm(Code.REPORTS_UNANSWERED, finding, since=since + limits.report)
+
+
+def _reviews_waiting(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    since = facts.unanswered.review_at
+    if since is not None and facts.now - since > limits.review:
+        finding = f"A submission has waited for a reviewer for {_duration(facts.now - since)}."
+        yield Alarm(Code.REVIEWS_WAITING, finding, since=since + limits.review)
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -211,6 +225,8 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _judge_budget_spent,
     _judge_behind,
     _deep_scans,
+    _reports_unanswered,
+    _reviews_waiting,
     _detector_blind,
     _paused,
 )

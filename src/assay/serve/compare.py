@@ -72,8 +72,8 @@ async def read_pair(db: AsyncConnection, name: str, before: str, after: str) -> 
         first,
         second,
         (files.get(digests[0], []), files.get(digests[1], [])),
-        _beyond(new, old),
-        _beyond(old, new),
+        beyond(new, old),
+        beyond(old, new),
     )
 
 
@@ -138,7 +138,7 @@ def _unified(change: FileChange) -> str:
     return f"--- {before}\n+++ {after}\n{change.patch}"
 
 
-def _beyond(these: Capabilities, those: Capabilities) -> Capabilities:
+def beyond(these: Capabilities, those: Capabilities) -> Capabilities:
     """What is in these and not in those."""
     return Capabilities(
         **{

@@ -27,6 +27,7 @@ from assay.store.pauses import Pause, read_pause
 from assay.store.probes import ProbeRecord, read_probes
 from assay.store.processes import SeenProcess, list_processes
 from assay.store.scan_nodes import ScanNode, list_nodes
+from assay.store.security_reports import Unanswered, find_unanswered
 from assay.store.stuck import StuckCount, StuckRow, Thresholds, count_stuck, list_stuck
 from assay.store.upstream import Freshness, read_freshness
 
@@ -52,6 +53,9 @@ class WatchLimits:
     # The model of the judge, if there is one, and what it may cost a day, in millionths.
     judge_model: str | None = None
     judge_budget_micros: int | None = None
+    # How long people may take to answer.
+    report: timedelta = timedelta(hours=24)
+    review: timedelta = timedelta(hours=168)
 
     @property
     def stall(self) -> timedelta:
@@ -104,6 +108,7 @@ class QueueFacts:
     judge: JudgeRecord = field(default_factory=JudgeRecord)
     deep: DeepBacklog = field(default_factory=DeepBacklog)
     nodes: Sequence[ScanNode] = ()
+    unanswered: Unanswered = field(default_factory=Unanswered)
 
     @property
     def waiting(self) -> int:
@@ -144,6 +149,7 @@ async def read_facts(db: AsyncConnection, now: datetime, limits: WatchLimits) ->
         judge=await read_judge_record(db, now, limits.judge_model, COUNTED + 1),
         deep=await read_backlog(db, limits.deep_tools, since=now - HOUR, at_most=COUNTED + 1),
         nodes=await list_nodes(db),
+        unanswered=await find_unanswered(db),
     )
 
 

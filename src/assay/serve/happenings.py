@@ -40,6 +40,8 @@ class Moved:
     score: int | None
     reason: str | None
     at: datetime
+    # Why, in the words of the person who did it.
+    said: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class _Step(msgspec.Struct, frozen=True):
     score: int | None = None
     reason: str | None = None
     batch: UUID | None = None
+    said: str | None = None
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -136,7 +139,7 @@ def _of_submission(change: QueueChange, step: _Step) -> Happenings:
     if change.submission_id is None or change.skill_name is None:
         raise msgspec.ValidationError("It names no submission.")
     about = (change.submission_id, change.skill_name, f"{change.owner}/{change.repository}")
-    moved = Moved(*about, step.start, step.to, step.trigger, step.score, step.reason, change.created_at)
+    moved = Moved(*about, step.start, step.to, step.trigger, step.score, step.reason, change.created_at, step.said)
     one = topic_of_submission(change.submission_id)
     if step.start is None and step.batch is not None:
         return Happenings((one,), (moved,))  # everybody else hears of the batch

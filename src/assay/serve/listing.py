@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.deep_scan import DeepScan
+from assay.model.said import NOTHING_SAID, Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
@@ -17,6 +18,7 @@ from assay.store.forks import Fork, find_forks
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import page_versions
+from assay.store.suppressions import suppressions_of_listing
 
 MOST_VERSIONS = 100
 
@@ -37,6 +39,7 @@ class Listing:
     forks: tuple[Fork, ...]
     # Not in the copy at the edge.
     deep_scans: list[DeepScan] = field(default_factory=list)
+    said: Said = NOTHING_SAID
 
     @property
     def live(self) -> SkillVersion | None:
@@ -70,4 +73,5 @@ async def read_listing(db: AsyncConnection, name: str) -> Listing:
         await list_scans(db, skill.content_digest),
         forks.get(skill.content_digest, ()),
         (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, []),
+        Said(suppressions=tuple(await suppressions_of_listing(db, skill.id, skill.content_digest))),
     )

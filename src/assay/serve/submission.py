@@ -6,14 +6,18 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.appeal import Appeal
+from assay.model.said import NOTHING_SAID, Said
 from assay.model.scan import Scan
 from assay.model.submission import Submission, SubmissionEvent
 from assay.serve.next_step import next_step
 from assay.serve.position import Place, position_of_all, read_estimate
+from assay.store.appeals import find_appeals
 from assay.store.events import list_events
 from assay.store.scans import list_scans
 from assay.store.skills import find_name
 from assay.store.submissions import get_submission
+from assay.store.suppressions import find_suppressions
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class SubmissionDetail:
     listing_name: str | None
     place: Place | None
     next_step: str
+    said: Said = NOTHING_SAID
+    appeal: Appeal | None = None
 
 
 async def read_submission(db: AsyncConnection, submission_id: UUID, now: datetime) -> SubmissionDetail:
@@ -48,6 +54,7 @@ async def read_submission(db: AsyncConnection, submission_id: UUID, now: datetim
     history = await list_events(db, submission_id)
     listing_name = await find_name(db, submission.skill_id) if submission.skill_id else None
     place = await _place(db, submission, now)
+    skill = submission.repository.id, submission.skill_path
     return SubmissionDetail(
         submission=submission,
         history=history,
@@ -56,6 +63,8 @@ async def read_submission(db: AsyncConnection, submission_id: UUID, now: datetim
         listing_name=listing_name,
         place=place,
         next_step=next_step(submission, history, place, listing_name),
+        said=Said(suppressions=tuple(await find_suppressions(db, [digest], [skill]))) if digest else NOTHING_SAID,
+        appeal=(await find_appeals(db, [submission_id])).get(submission_id) if digest else None,
     )
 
 

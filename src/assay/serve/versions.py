@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.deep_scan import DeepScan
 from assay.model.errors import Gone, NotFound
+from assay.model.said import Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
@@ -18,6 +19,7 @@ from assay.store.deep_scans import list_deep_scans
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import find_version, page_versions
+from assay.store.suppressions import suppressions_of_listing
 
 LATEST = "latest"
 CURSORS = "versions"
@@ -46,6 +48,7 @@ class VersionDetail:
     summary: str
     previous: SkillVersion | None
     deep_scans: list[DeepScan]
+    said: Said
 
 
 async def read_versions(db: AsyncConnection, name: str, *, cursor: str | None, limit: int) -> VersionsPage:
@@ -74,6 +77,7 @@ async def read_version(db: AsyncConnection, name: str, wanted: str) -> VersionDe
         summarise([version, *around], files)[version.version],
         around[0] if around else None,
         (await list_deep_scans(db, [version.content_digest])).get(version.content_digest, []),
+        Said(suppressions=tuple(await suppressions_of_listing(db, skill.id, version.content_digest))),
     )
 
 

@@ -44,6 +44,19 @@ FIND = text(
     """
 )
 NUMBERS = text(f"SELECT id, content_digest FROM scan WHERE content_digest = ANY(CAST(:digests AS text[])) AND {KEY}")
+WORST = text(
+    f"""
+    SELECT wanted.digest, {", ".join(f"worst.{column.name}" for column in FINDING_COLUMNS)}
+    FROM unnest(CAST(:digests AS text[])) AS wanted (digest)
+    CROSS JOIN LATERAL (
+        SELECT id FROM scan WHERE content_digest = wanted.digest AND tier = 1 ORDER BY created_at DESC, id DESC LIMIT 1
+    ) AS last
+    CROSS JOIN LATERAL (
+        SELECT * FROM finding WHERE scan_id = last.id
+        ORDER BY array_position(CAST(:severities AS text[]), severity), confidence DESC, id LIMIT :each
+    ) AS worst
+    """
+).bindparams(severities=[severity.value for severity in Severity])
 SAVE = text(
     f"""
     WITH given AS (
@@ -132,6 +145,14 @@ async def list_all_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[st
     for row in scans:
         by_digest.setdefault(row.content_digest, []).append(_scan(row, found[row.id]))
     return by_digest
+
+
+async def find_worst(db: AsyncConnection, digests: Sequence[str], each: int) -> dict[str, list[Finding]]:
+    """The gravest findings of the last static scan of each of these contents, so many of each."""
+    found: dict[str, list[Finding]] = {}
+    for digest, *columns in await db.execute(WORST, {"digests": list(digests), "each": each}):
+        found.setdefault(digest, []).append(finding_of(*columns))
+    return found
 
 
 def _scan(row: Any, findings: Sequence[Finding]) -> Scan:

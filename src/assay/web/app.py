@@ -25,13 +25,14 @@ from assay.serve.live import Hub
 from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import blocklist as admin_blocklist
 from assay.web.admin import discovery as admin_discovery
-from assay.web.admin import edge_copy, replay
+from assay.web.admin import edge_copy, replay, reports, reviews, suppressions
 from assay.web.admin import queue as admin_queue
 from assay.web.admin import versions as admin_versions
 from assay.web.api import audit, blocklist, changes, skills, submissions
 from assay.web.api.badges import badge
 from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
+from assay.web.api.reports import get_report_status
 from assay.web.api.skill_lists import list_categories
 from assay.web.api.stats import catalogue_stats
 from assay.web.api.webhooks import take_scan_results
@@ -44,7 +45,9 @@ from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
 from assay.web.internal import deep_scans
-from assay.web.pages import admin, home, queue, rss, sign_in, skill, skill_list, versions
+from assay.web.pages import admin, appeal, home, queue, rss, sign_in, skill, skill_list, versions
+from assay.web.pages import reports as report_pages
+from assay.web.pages import reviews as review_pages
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
 from assay.web.signed import answer_signed
@@ -89,6 +92,10 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             replay.router,
             deep_scans.router,
             take_scan_results,
+            reviews.router,
+            suppressions.router,
+            reports.router,
+            get_report_status,
             audit.audit,
             session.me,
             session.refresh_page,
@@ -119,6 +126,13 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             admin.resume,
             admin.requeue_failed,
             admin.control,
+            review_pages.reviews,
+            review_pages.review,
+            review_pages.decide,
+            review_pages.suppress_finding,
+            report_pages.reports,
+            report_pages.resolve_report,
+            appeal.appeal_form,
             sign_in.sign_in_page,
             sign_in.sign_in_form,
             create_static_files_router(

@@ -11,7 +11,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 PREFIX = "/api/v1/skills/"
 FORM = re.compile(
-    r"(?P<name>[^/]+)(?P<rest>/(?:versions|security|installs)|/versions/(?:diff|compare)|/versions/\d+\.[^/]+(?:/.*)?)/?"
+    r"(?P<name>[^/]+)(?P<rest>/(?:versions|security|installs|reports|rescan)|/versions/(?:diff|compare)|/versions/\d+\.[^/]+(?:/.*)?)/?"
 )
 
 

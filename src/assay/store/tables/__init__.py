@@ -26,6 +26,7 @@ from assay.store.tables.operation import (
     search_probe,
 )
 from assay.store.tables.repository import repository, repository_alias, upstream_check
+from assay.store.tables.review import appeal, review, security_report, suppression
 from assay.store.tables.skill import (
     dist_tag,
     install_day,
@@ -48,6 +49,7 @@ __all__ = [
     "account",
     "account_session",
     "alarm",
+    "appeal",
     "audit_event",
     "blocklist_entry",
     "change",
@@ -75,12 +77,14 @@ __all__ = [
     "replay",
     "repository",
     "repository_alias",
+    "review",
     "ruleset",
     "scan",
     "scan_node",
     "search_miss",
     "search_probe",
     "second_look",
+    "security_report",
     "sign_in_attempt",
     "signing_key",
     "skill",
@@ -92,6 +96,7 @@ __all__ = [
     "submission_count",
     "submission_count_delta",
     "submission_event",
+    "suppression",
     "upstream_check",
     "webhook_delivery",
 ]

@@ -106,6 +106,13 @@ Index(
     postgresql_ops={"skill_name": "gin_trgm_ops"},
 )
 
+# Whose bytes these are, too.
+Index(
+    "submission_content_digest_idx",
+    submission.c.content_digest,
+    postgresql_where=submission.c.content_digest.is_not(None),
+)
+
 submission_event = Table(
     "submission_event",
     metadata,

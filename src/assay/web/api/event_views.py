@@ -26,6 +26,7 @@ class SubmissionEventView(View, frozen=True):
     score: int | None
     reason: Annotated[str | None, msgspec.Meta(description="The code of the reason.")]
     at: datetime
+    said: Annotated[str | None, msgspec.Meta(description="Why, in the words of the person who did it.")]
 
 
 class ScanCompleteView(View, frozen=True):
@@ -118,6 +119,7 @@ def _present_move(moved: Moved) -> SubmissionEventView:
         score=moved.score,
         reason=moved.reason,
         at=moved.at,
+        said=moved.said,
     )
 
 

@@ -11,18 +11,16 @@ from assay.accounts.ownership import must_own, must_own_or_have_submitted
 from assay.app import App
 from assay.model.account import Caller
 from assay.model.errors import NotFound
-from assay.model.naming import slug_in
 from assay.model.skill import Skill
 from assay.model.standing import Remark, Standing
-from assay.model.submission import Origin
 from assay.publish import withdraw
 from assay.serve.catalogue import find_any_listing
 from assay.serve.versions import read_summaries
 from assay.store.audit import record_audit
-from assay.store.listings import list_tags, submissions_of
+from assay.store.listings import list_tags
 from assay.store.skills import find_version, page_versions
-from assay.store.submissions import get_submission
-from assay.submit.accept import Request, accept_submission
+from assay.submit.accept import accept_submission
+from assay.submit.again import request_again
 from assay.web.access import ACCOUNT
 from assay.web.api.batch_views import LARGEST_REQUEST_BYTES, AcceptedView
 from assay.web.api.naming import wanted_name
@@ -199,7 +197,7 @@ async def reindex(
     async with assay.store.begin() as db:
         listing = await find_any_listing(db, wanted_name(owner, repo, skill))
         await must_own_or_have_submitted(db, caller, listing)
-        request = await _request(db, listing, caller)
+        request = await request_again(db, listing, caller)
         accepted = await accept_submission(db, request)
         await record_audit(
             db, caller.name, "skill_reindexed", listing.name, {"submission": str(accepted.submission.id)}
@@ -232,16 +230,6 @@ async def _owned(db: Any, caller: Caller, wanted: str) -> Skill:
     listing = await find_any_listing(db, wanted)
     await must_own(db, caller, listing)
     return listing
-
-
-async def _request(db: Any, listing: Skill, caller: Caller) -> Request:
-    """The same as the last one that led to the listing; one for its folder if there was none."""
-    by = Origin.API, str(caller.account_id) if caller.account_id else None, caller.name
-    number = next(iter(await submissions_of(db, listing.id)), None)
-    if number is None:
-        return Request(listing.repository, slug_in(listing.name), listing.skill_path, *by)
-    known = await get_submission(db, number)
-    return Request(known.repository.name, known.skill_name, known.skill_path, *by, known.upload_digest)
 
 
 def _remark(assay: App, caller: Caller, code: str, body: WhyBody) -> Remark:

@@ -4,9 +4,12 @@ from dataclasses import asdict
 from typing import Any
 
 from assay.llm.prices import MICROS
+from assay.model.appeal import Appeal
 from assay.model.capability import Capabilities
+from assay.model.finding import Finding
 from assay.model.judgement import Usage
 from assay.model.repository import WITHIN, Host, RepositoryName
+from assay.model.said import NOTHING_SAID, Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill
 from assay.model.submission import Category, Reason, Submission, category_of
@@ -17,6 +20,7 @@ from assay.serve.queue import QueuePage
 from assay.serve.stats import Stats
 from assay.serve.submission import SubmissionDetail
 from assay.web.api.views import (
+    AppealView,
     CapabilitiesView,
     CostView,
     EventView,
@@ -31,6 +35,7 @@ from assay.web.api.views import (
     SubmissionDetailView,
     SubmissionPageView,
     SubmissionView,
+    SuppressedView,
     TimingsView,
 )
 
@@ -107,11 +112,12 @@ def present_detail(detail: SubmissionDetail, web_url: str, *, mine: bool) -> Sub
             for event in detail.history
         ],
         stage_timings=TimingsView(**asdict(detail.timings)),
-        scan_results=[present_scan(scan) for scan in detail.scans],
+        scan_results=[present_scan(scan, detail.said) for scan in detail.scans],
+        appeal=present_appeal(detail.appeal, with_text=mine) if detail.appeal else None,
     )
 
 
-def present_scan(scan: Scan) -> ScanView:
+def present_scan(scan: Scan, said: Said = NOTHING_SAID) -> ScanView:
     """A scan with its findings."""
     return ScanView(
         tier=scan.tier,
@@ -123,7 +129,7 @@ def present_scan(scan: Scan) -> ScanView:
         duration_ms=scan.report.duration_ms,
         created_at=scan.created_at,
         capabilities=present_capabilities(scan.report.capabilities),
-        findings=[FindingView(**asdict(finding)) for finding in scan.report.findings],
+        findings=[present_finding(finding, said) for finding in scan.report.findings],
         stale=is_stale(scan),
         model=scan.model,
         cost=_present_cost(scan.usage),
@@ -144,6 +150,25 @@ def _present_cost(usage: Usage | None) -> CostView | None:
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cost=usage.cost_micros / MICROS,
+    )
+
+
+def present_finding(finding: Finding, said: Said = NOTHING_SAID) -> FindingView:
+    """A finding, and why it does not count if it does not."""
+    meant = said.suppression_of(finding)
+    suppressed = SuppressedView(until=meant.until, by=meant.by, reason=meant.reason) if meant else None
+    return FindingView(**asdict(finding), suppressed=suppressed)
+
+
+def present_appeal(appeal: Appeal, *, with_text: bool) -> AppealView:
+    """An appeal, for its author and reviewers with what it says."""
+    return AppealView(
+        id=appeal.id,
+        status=appeal.status,
+        created_at=appeal.created_at,
+        text=appeal.text if with_text else None,
+        answer=appeal.answer,
+        answered_at=appeal.answered_at,
     )
 
 

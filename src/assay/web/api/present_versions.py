@@ -38,7 +38,7 @@ def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str
         versions=present_entries(listing.versions, listing.summaries),
         tags=dict(listing.tags),
         files=present_files(listing.files),
-        scans=[present_scan(scan) for scan in listing.scans],
+        scans=[present_scan(scan, listing.said) for scan in listing.scans],
         deep_scans=[present_deep_scan(scan) for scan in listing.deep_scans],
         canonical=listing.canonical,
         alternates=[present_fork(fork, web_url) for fork in listing.alternates],
@@ -87,7 +87,7 @@ def present_version(detail: VersionDetail, text: tuple[str, str]) -> VersionDeta
         previous=detail.previous.version if detail.previous else None,
         tags=list(detail.tags),
         files=present_files(detail.files),
-        scans=[present_scan(scan) for scan in detail.scans],
+        scans=[present_scan(scan, detail.said) for scan in detail.scans],
         deep_scans=[present_deep_scan(scan) for scan in detail.deep_scans],
         content=text[0],
         sha=text[1],
@@ -119,18 +119,7 @@ def present_comparison(pair: Pair, changes: list[FileChange], web_url: str) -> C
         base_sha=pair.before.commit,
         head_sha=pair.after.commit,
         diff_summary=pair.summary,
-        files=[
-            FileChangeView(
-                filename=change.path,
-                status=change.status,
-                additions=change.additions,
-                deletions=change.deletions,
-                patch=change.patch,
-                previous_filename=change.former_path,
-                binary=change.is_binary,
-            )
-            for change in changes
-        ],
+        files=[present_change(change) for change in changes],
         capabilities=CapabilityChangesView(
             added=present_capabilities(pair.gained), removed=present_capabilities(pair.lost)
         ),
@@ -197,3 +186,16 @@ def _entry_fields(version: SkillVersion, summary: str) -> dict[str, Any]:
         "commit": version.commit,
         "diff_summary": summary,
     }
+
+
+def present_change(change: FileChange) -> FileChangeView:
+    """A file that differs."""
+    return FileChangeView(
+        filename=change.path,
+        status=change.status,
+        additions=change.additions,
+        deletions=change.deletions,
+        patch=change.patch,
+        previous_filename=change.former_path,
+        binary=change.is_binary,
+    )

@@ -8,6 +8,8 @@ from assay.web.api.files import download, get_file, list_version_files
 from assay.web.api.installs import check_for_updates, report_install, report_installs
 from assay.web.api.listing import get_skill, get_skill_by_name
 from assay.web.api.owners import router as owners
+from assay.web.api.reports import report_skill
+from assay.web.api.rescans import rescan
 from assay.web.api.security import get_security
 from assay.web.api.skill_lists import list_skills, search_skills
 from assay.web.api.versions import compare_versions, diff_versions, get_version, list_versions
@@ -37,5 +39,7 @@ router = Router(
         report_installs,
         check_for_updates,
         owners,
+        report_skill,
+        rescan,
     ],
 )

@@ -14,6 +14,7 @@ from assay.serve.queue import read_queue
 from assay.serve.stats import read_stats
 from assay.serve.submission import read_submission
 from assay.web.access import PUBLIC
+from assay.web.api.appeals import appeal_submission
 from assay.web.api.bulk import bulk
 from assay.web.api.discover import discover
 from assay.web.api.present import present_detail, present_places, present_queue, present_stats
@@ -135,5 +136,6 @@ router = Router(
         watch_submissions,
         watch_submission,
         get_submission,
+        appeal_submission,
     ],
 )

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from assay.model.appeal import AppealStatus
 from assay.model.finding import Region, Severity
 from assay.model.judgement import Ruling
 from assay.model.skill import Method, Tier, TrustTier
@@ -83,6 +84,14 @@ class EventView(View, frozen=True):
     created_at: datetime
 
 
+class SuppressedView(View, frozen=True):
+    """Why a finding does not count, who said so, and until when."""
+
+    until: datetime
+    by: str
+    reason: str
+
+
 class FindingView(View, frozen=True):
     """What a rule saw, and where. `region` is what the line stands in; null where a whole file or skill is meant."""
 
@@ -96,6 +105,7 @@ class FindingView(View, frozen=True):
     message: str
     remediation: str
     region: Region | None
+    suppressed: SuppressedView | None
 
 
 class CapabilitiesView(View, frozen=True):
@@ -165,6 +175,17 @@ class TimingsView(View, frozen=True):
     total_ms: int
 
 
+class AppealView(View, frozen=True):
+    """What its author has said against the refusal of these bytes; the text is for its author and for reviewers."""
+
+    id: UUID
+    status: AppealStatus
+    created_at: datetime
+    text: str | None
+    answer: str | None
+    answered_at: datetime | None
+
+
 class SubmissionDetailView(SubmissionView, frozen=True):
     """A submission with everything that happened to it, and what to do next.
 
@@ -182,6 +203,7 @@ class SubmissionDetailView(SubmissionView, frozen=True):
     state_history: list[EventView]
     stage_timings: TimingsView
     scan_results: list[ScanView]
+    appeal: AppealView | None
 
 
 class StatsView(View, frozen=True):

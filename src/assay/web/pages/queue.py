@@ -8,9 +8,11 @@ from litestar import get
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Template
 
+from assay.accounts.ownership import owns_submission
 from assay.model.errors import Invalid
 from assay.model.submission import ACTIVE, Category, Origin
 from assay.model.submission_list import Direction, Sort
+from assay.review.examined import OPEN_TO_REVIEW
 from assay.serve.queue import LONGEST, read_queue
 from assay.serve.stats import Stats
 from assay.serve.submission import read_submission
@@ -95,6 +97,8 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
     """Where it stands, why, and what to do next."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())
+        is_refused = detail.submission.state in OPEN_TO_REVIEW and detail.submission.content_digest is not None
+        may_appeal = is_refused and caller.is_signed_in and await owns_submission(db, caller, detail.submission)
     context = {
         "detail": detail,
         "submission": detail.submission,
@@ -103,6 +107,8 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
         "refresh": REFRESH_SECONDS if detail.submission.state in ACTIVE else None,
         "stream": f"{STREAM}/{submission_id}",
         "verbs": verbs_for(detail.submission) if caller.is_admin else (),
+        "may_appeal": may_appeal,
+        "review_url": f"/admin/reviews/{submission_id}" if detail.submission.state in OPEN_TO_REVIEW else None,
     }
     return Template("submission.html", context=context)
 

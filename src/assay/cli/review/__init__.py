@@ -1,0 +1,1 @@
+"""`assay review`: what waits for a person, and the person's decision."""

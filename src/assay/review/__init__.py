@@ -1,0 +1,1 @@
+"""Where people decide: reviews, suppressions, appeals, rescans and security reports."""

@@ -1,0 +1,27 @@
+"""`assay review` against real processes: list, look, decide, and the code that says how it went."""
+
+from pathlib import Path
+
+from tests.cli.live import Live
+
+DOUBTFUL = str(Path(__file__).parents[2] / "src/assay/cli/examples/system-cleanup")
+
+
+def test_listed_shown_and_decided(live: Live) -> None:
+    """The list has why, the page has every line, the decision needs a reason and is made once."""
+    submitted = live.assay("submit", DOUBTFUL, "--wait", "--json").json["results"][0]
+    number = submitted["id"]
+    listed = live.assay("review", "list", "--q", "system-cleanup", "--json").json["reviews"]
+    assert [each["submission"]["id"] for each in listed] == [number]
+    table = live.assay("review", "list", COLUMNS="200")
+    assert (table.code, number in table.out, "tier1_concerns" in table.out) == (0, True, True), table.out
+    shown = live.assay("review", "show", number)
+    assert (shown.code, "+docker system prune" in shown.out) == (0, True), shown.out
+    assert live.assay("review", "approve", number).code == 2, "a reason is required"
+    rejected = live.assay("review", "reject", number, "--reason", "It comes back by itself.")
+    assert (rejected.code, "REJECTED" in rejected.out) == (0, True), rejected.out
+    assert live.assay("review", "reject", number, "--reason", "Once more.").code == 4
+    approved = live.assay("review", "approve", number, "--reason", "On second thought.", "--json")
+    assert (approved.code, approved.json["state"]) == (0, "PUBLISHED"), approved.out + approved.err
+    assert live.assay("review", "list", "--q", "system-cleanup").out.strip() == "Nothing waits for a reviewer."
+    assert live.assay("review", "show", "00000000-0000-7000-8000-000000000000").code == 3
