@@ -15,7 +15,7 @@ CREATE TABLE review (
 )
 -- ;
 CREATE INDEX review_content_idx ON review (content_digest, id)
-;
+-- ;
 CREATE INDEX review_submission_idx ON review (submission_id, content_digest, id)
 -- ;
 CREATE TABLE appeal (
