@@ -26,7 +26,7 @@ _TRACED = (
     ("traced_fetched", "traced_evaluations"),
     ("traced_persistence", "traced_persistence"),
 )
-# In a pattern "<@send>" stands for one of the words that the vocabulary lists under that name.
+# In a pattern "<@secret>" stands for one of the words that the vocabulary lists under that name.
 _WORDS = re.compile(r"<@(\w{1,20})>")
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 Traced = tuple[Pair, ...]
