@@ -128,3 +128,13 @@ def test_lists_of_ones_own_stand_beside_those_that_ship(own: Path) -> None:
     written(own, {"vocabulary.toml": "other_words = ['plover']\n"})
     ran = assay_here("rules", "test", own)
     assert (ran.code, "house.toml: rule HR-001: " in one_line(ran), "magic_words" in ran.err) == (2, True, True)
+
+
+def test_words_of_ones_own_stand_for_each_other_in_a_pattern(own: Path) -> None:
+    """`<@magic>` is any word of that kind; a kind that nobody has listed is named."""
+    written(own, {"vocabulary.toml": "words.magic = ['plover', 'xyzzy']\n"})
+    written(own, {"house.toml": RULE.format(severity="low").replace("['xyzzy']", "['<@magic>']")})
+    assert assay_here("rules", "test", own).out == "1 rules tested: 1 hold, 0 do not.\n"
+    written(own, {"vocabulary.toml": "words.other = ['plover']\n"})
+    ran = assay_here("rules", "test", own)
+    assert (ran.code, "house.toml: rule HR-001: " in one_line(ran), "words.magic" in ran.err) == (2, True, True)

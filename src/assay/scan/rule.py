@@ -63,7 +63,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     benign: Text
     applies_to: AppliesTo = AppliesTo.ALL
     # What is searched for, and companions of which one must match too, at most `within_lines` away or, with
-    # `anywhere`, in any file of the skill. A name such as "@sends" stands for a list in `vocabulary.toml`.
+    # `anywhere`, in any file of the skill. A name such as "@sends" stands for a list in `vocabulary.toml`,
+    # and "<@secret>" within a pattern for the words that it lists.
     patterns: tuple[Text, ...] = ()
     together_with: tuple[Text, ...] = ()
     within_lines: int = 10

@@ -1,5 +1,6 @@
 """The ruleset: all rules, read once from the TOML files of this package, and the version that names exactly them."""
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -25,6 +26,8 @@ _TRACED = (
     ("traced_fetched", "traced_evaluations"),
     ("traced_persistence", "traced_persistence"),
 )
+# In a pattern "<@secret>" stands for one of the words that the vocabulary lists under that name.
+_WORDS = re.compile(r"<@(\w{1,20})>")
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 Traced = tuple[Pair, ...]
 
@@ -171,12 +174,17 @@ def _spelled_out(rule: Rule, vocabulary: dict[str, object]) -> Rule:
 
 
 def _listed(text: str, vocabulary: dict[str, object]) -> list[str]:
-    if not text.startswith("@"):
-        return [text]
+    listed = _strings(vocabulary, text[1:]) if text.startswith("@") else [text]
+    return [_WORDS.sub(lambda name: f"(?:{'|'.join(_strings(vocabulary, 'words', name[1]))})", each) for each in listed]
+
+
+def _strings(vocabulary: object, *names: str) -> list[str]:
+    for name in names:
+        vocabulary = vocabulary.get(name) if isinstance(vocabulary, dict) else None
     try:
-        return msgspec.convert(vocabulary.get(text[1:]), list[str])
+        return msgspec.convert(vocabulary, list[str])
     except msgspec.ValidationError as error:
-        raise Invalid(f"{VOCABULARY} has no list {text[1:]}") from error
+        raise Invalid(f"{VOCABULARY} has no list {'.'.join(names)}") from error
 
 
 def _refuse_gaps(rules: list[Rule]) -> None:
