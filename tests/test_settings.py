@@ -70,7 +70,7 @@ CONTRACT = {
     ),
     "ASSAY_DISCOVERY_TOPICS": ("agent-skills", "agent-skill", "claude-skills", "claude-code-skills", "skill-md"),
     "ASSAY_DISCOVERY_ORGANISATIONS": (),
-    "ASSAY_DISCOVERY_NPM_URL": "https://registry.npmjs.org",
+    "ASSAY_DISCOVERY_NPM_URL": None,
     "ASSAY_DISCOVERY_NPM_KEYWORDS": ("agent-skills", "agent-skill", "claude-skill"),
     "ASSAY_DISCOVERY_REGISTRIES": (),
     "ASSAY_DISCOVERY_LIST": None,

@@ -161,7 +161,9 @@ class Settings(BaseModel):
     discovery_organisations: tuple[str, ...] = Field(
         (), description="Organisations and people all of whose repositories are looked into."
     )
-    discovery_npm_url: HttpUrl = Field("https://registry.npmjs.org", description="The registry of npm.")
+    discovery_npm_url: HttpUrl | None = Field(
+        None, description="A registry of npm, whose packages are searched by keyword. None: they are not."
+    )
     discovery_npm_keywords: tuple[str, ...] = Field(
         ("agent-skills", "agent-skill", "claude-skill"), description="Keywords of packages that may hold skills."
     )

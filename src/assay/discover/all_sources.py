@@ -30,7 +30,7 @@ class SourceOptions:
     enabled: Sequence[str]
     topics: Sequence[str]
     organisations: Sequence[str]
-    npm_url: str
+    npm_url: str | None
     npm_keywords: Sequence[str]
     registries: Sequence[Registry]
     list_place: str | None
@@ -55,7 +55,7 @@ def all_sources(options: SourceOptions, github: GitHub, web: Web, clock: Clock) 
     if options.organisations:
         sources["organisations"] = Organisations(github, lasting, options.organisations)
     sources["events"] = Events(github, events, options.organisations)
-    if options.npm_keywords:
+    if options.npm_url and options.npm_keywords:
         sources["npm"] = Npm(web, usual, options.npm_url, options.npm_keywords, options.web_url)
     if options.registries:
         sources["registries"] = Registries(web, usual, options.registries, options.web_url)
