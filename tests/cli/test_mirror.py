@@ -2,10 +2,14 @@
 
 import io
 import json
+import signal
+import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from assay.cli.client import open_registry
 from assay.cli.mirror.folder import Folder, Kept
@@ -14,8 +18,10 @@ from assay.cli.mirror.source import Unproved, Upstream, read_keys
 from assay.model.errors import Conflict
 from assay.publish.withdraw import remark, unlist, withdraw
 from tests.catalogue import publish
-from tests.cli.live import Live
+from tests.cli.live import AT_A_KEYBOARD, Live
+from tests.cli.test_up import wait_for
 from tests.conftest import Registry
+from tests.skills import a_skill
 from tests.streams import serving
 
 
@@ -109,3 +115,39 @@ def test_the_command_copies_a_registry(live: Live, tmp_path: Path) -> None:
     assert ran.json["serial"] >= 0
     again = live.assay("mirror", "http://127.0.0.1:9", str(tmp_path / "copy"))
     assert (again.code, "is a copy of" in again.err) == (4, True)
+
+
+def test_what_comes_later_is_followed_until_ctrl_c(live: Live, tmp_path: Path) -> None:
+    """New skills come into the copy; the end is clean."""
+    copy = tmp_path / "copy"
+    command = [*AT_A_KEYBOARD, "mirror", live.url, str(copy), "--follow", "--every", "0.2"]
+    with subprocess.Popen(command, env=live.environment, stderr=subprocess.PIPE, text=True) as following:
+        wait_for((copy / "blocklist.json").exists, "a first copy")
+        live.github.add_repository("later/tools", files={"SKILL.md": a_skill("greet")})
+        web = live.environment["ASSAY_GITHUB_WEB_URL"]
+        assert live.assay("submit", f"{web}/later/tools", "--name", "greet", "--wait").code == 0
+        wait_for((copy / "skills" / "later" / "tools" / "greet.json").exists, "the new skill")
+        following.send_signal(signal.SIGINT)
+        _, said = following.communicate(timeout=60)
+    assert following.returncode == 130
+    assert "Traceback" not in said
+
+
+def test_a_key_is_trusted_only_when_it_is_named(live: Live, tmp_path: Path) -> None:
+    """A registry with other keys than those of the first time is not believed, until whoever runs the mirror is."""
+    folder = Folder(tmp_path / "copy")
+    assert live.assay("mirror", live.url, str(folder.root)).code == 0
+    known = folder.read_state()
+    assert known is not None
+    stranger = Ed25519PrivateKey.generate().public_key()
+    pem = stranger.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    folder.write_state(Kept(known.registry, 0, {"0" * 32: pem}))
+    refused = live.assay("mirror", live.url, str(folder.root))
+    assert (refused.code, "does not know" in refused.err) == (4, True), refused.err
+    assert live.assay("mirror", live.url, str(folder.root), "--trust", "f" * 32).code == 3
+    named = [part for key in known.keys for part in ("--trust", key)]
+    assert live.assay("mirror", live.url, str(folder.root), *named).code == 0
+    again = folder.read_state()
+    assert again is not None
+    assert again.serial == known.serial
+    assert set(known.keys) < set(again.keys)

@@ -14,7 +14,7 @@ from tests.edges import RedisServer, contents_of, keys_of, put_listings
 
 
 async def test_what_is_put_is_there_until_it_is_removed(edge: Edge) -> None:
-    """Values are bytes of any kind; a key that is both put and removed is put; the serial moves with them."""
+    """R56: on LMDB and on a real Redis. Values are bytes of any kind; a key that is both put and removed is put; the serial moves with them."""
     assert await edge.read_serial() == 0
     assert await edge.write({"skill:a": b"\x00\xff", "skill:b": b"b"}, {"skill:b", "skill:c"}, since=0, serial=7)
     assert await edge.read_serial() == 7

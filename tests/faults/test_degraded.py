@@ -92,7 +92,7 @@ def check_marked(answer: httpx.Response, source: str) -> None:
 
 
 async def test_reading_goes_on_without_the_database(copied: Registry, own_server: Server) -> None:
-    """R86, R103, R15, I23, I24: every read route answers from the copy, marked; writes are refused; it recovers alone."""
+    """R86, R103, R15, R23, I23, I24: every read route answers from the copy, marked; writes are refused; it recovers alone."""
     await bring_level(copied, copied.app.edge)
     get = copied.client.get
     healthy = {path: (await get(path)).json() for path in (LIST, SEARCH, DETAIL)}
@@ -103,6 +103,9 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
         check_marked(answer, "enumeration")
         assert answer.json()[key] == healthy[path][key]
     assert (await get(LIST)).json()["total"] == 3
+    for part in ("cme/tool", "github.com/acme/tools"):
+        found = await get("/api/v1/skills/search", params={"q": part})
+        assert "acme/tools/pdf" in {each["name"] for each in found.json()["results"]}, part
     detail = await get(DETAIL)
     check_marked(detail, "enumeration")
     known = {key: detail.json()[key] for key in healthy[DETAIL]}
@@ -183,7 +186,7 @@ async def check_refusals(registry: Registry) -> None:
 
 
 async def test_the_sources_follow_each_other(copied: Registry, own_server: Server) -> None:
-    """R86, R95, R103, I1: enumeration, then the index, then the starter catalogue; none is empty by error."""
+    """R86, R95, R103, R107, I1: enumeration, then the index, then the starter catalogue; none is empty by error."""
     edge, get = copied.app.edge, copied.client.get
     await bring_level(copied, edge)
     own_server.stop()
@@ -249,7 +252,7 @@ async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_se
 
 
 async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
-    """R96, I1: with every key of the copy deleted, no answer of a healthy registry changes."""
+    """R91, R96, I1: with every key of the copy deleted, no answer of a healthy registry changes."""
     await bring_level(copied, copied.app.edge)
     paths = (LIST, SEARCH, DETAIL, "/api/v1/submissions/stats", "/api/v1/changes")
     before = {path: (await copied.client.get(path)).json() for path in paths}

@@ -67,7 +67,7 @@ async def spoil(edge: Edge, puts: dict[str, bytes], strikes: set[str]) -> None:
 
 
 async def test_thousands_of_listings_are_made_anew_and_agree(copied: Registry, tmp_path: Path) -> None:
-    """R72, R89, R90, R93, R99, R101, I6: lost, wrong and surplus keys are found, named, and gone after one request."""
+    """R72, R87, R89, R90, R93, R99, R101, I6: lost, wrong and surplus keys are found, named, and gone after one request."""
     edge = copied.app.edge
     async with copied.app.store.begin() as db:
         await add_listings(db, MANY)

@@ -16,7 +16,7 @@ from assay.cli.stopping import run_until_done
 from assay.cli.terminal import print_json, say
 from assay.model.errors import Conflict, NotFound, Unavailable
 
-PAUSE_SECONDS = 30
+EVERY_SECONDS = 30.0
 
 
 @dataclass
@@ -32,6 +32,9 @@ def mirror(
     url: Annotated[str, typer.Argument(metavar="URL", help="The registry to copy.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the copy is kept; made if it is not there.")],
     follow: Annotated[bool, typer.Option("--follow", help="Go on when all is there, until Ctrl-C.")] = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="How often --follow asks for more.")
+    ] = EVERY_SECONDS,
     trust: Annotated[
         list[str] | None,
         typer.Option("--trust", metavar="KEYID", help="Trust this key of the registry, too."),
@@ -43,12 +46,12 @@ def mirror(
     Every page, hallmark and file is checked against the keys that the registry had when the copy was begun. It may be
     ended and started again at any time.
     """
-    tally = run_until_done(_mirror(url, Folder(folder), follow=follow, trust=trust or []))
+    tally = run_until_done(_mirror(url, Folder(folder), every if follow else None, trust or []))
     if as_json:
         print_json({"serial": tally.serial, "changes": tally.changes, "contents": tally.contents})
 
 
-async def _mirror(url: str, folder: Folder, *, follow: bool, trust: list[str]) -> Tally:
+async def _mirror(url: str, folder: Folder, every_seconds: float | None, trust: list[str]) -> Tally:
     async with open_registry(url) as registry:
         state = await _begin(registry, folder, trust)
         tally = Tally(serial=state.serial)
@@ -56,10 +59,10 @@ async def _mirror(url: str, folder: Folder, *, follow: bool, trust: list[str]) -
             try:
                 followed = await follow_page(folder, Upstream(registry, state.keys), state)
             except Unavailable as problem:
-                if not follow:
+                if every_seconds is None:
                     raise
-                say(f"{problem.message} Asking again in {PAUSE_SECONDS} s.")
-                await asyncio.sleep(PAUSE_SECONDS)
+                say(f"{problem.message} Asking again in {every_seconds:g} s.")
+                await asyncio.sleep(every_seconds)
                 continue
             state = followed.state
             tally.serial = state.serial
@@ -68,9 +71,9 @@ async def _mirror(url: str, folder: Folder, *, follow: bool, trust: list[str]) -
             if followed.changes:
                 say(f"At {state.serial}: {tally.changes:,} changes, {tally.contents:,} contents fetched and checked.")
             if not followed.has_more:
-                if not follow:
+                if every_seconds is None:
                     return tally
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(every_seconds)
 
 
 async def _begin(registry: Registry, folder: Folder, trust: list[str]) -> Kept:

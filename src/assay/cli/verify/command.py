@@ -17,7 +17,7 @@ from assay.cli.verify.proof import Forged, Proof, read_keys, read_proof
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 
-NAME = re.compile(r"[\w.-]+/[\w.-]+/[\w.-]+(@[\w.+-]+)?")
+NAME = re.compile(r"[\w.~-]+/[\w.-]+/[\w.-]+(@[\w.+-]+)?")
 SHOWN = 20
 
 
