@@ -20,7 +20,6 @@ from tests.skills import a_bad_skill, a_repository
 BROWSER = {"accept": "text/html"}
 NOBODY = "00000000-0000-0000-0000-000000000000"
 API = (
-    "/api/v1/submissions/stats",
     f"/api/v1/submissions/{NOBODY}",
     "/api/v1/changes",
     "/.well-known/assay/keys.json",

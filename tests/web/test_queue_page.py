@@ -56,7 +56,7 @@ async def test_the_form_shows_what_was_asked_for_and_the_api_lists_the_same(
 
 async def test_pages_keep_the_filters_and_show_every_row_once(registry: Registry, database_url: str) -> None:
     """R105: the link to more has the cursor and everything that was asked for."""
-    await settle(database_url, a_crowd(300))
+    await settle(database_url, a_crowd(400))
     wanted = (await registry.client.get("/api/v1/submissions?source=api&sort=state&limit=500")).json()
     path, found = "/queue?source=api&sort=state", list[str]()
     while path:

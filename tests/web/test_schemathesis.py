@@ -66,6 +66,7 @@ def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) ->
                 "ASSAY_INTERNAL_KEY": SECRET,
                 "ASSAY_JWT_SECRET": SECRET,
                 "ASSAY_WEBHOOK_SECRET": SECRET,
+                "ASSAY_GITHUB_WEBHOOK_SECRET": SECRET,
                 "ASSAY_PORT": str(port),
                 **github.urls(),
             }

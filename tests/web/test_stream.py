@@ -84,13 +84,13 @@ async def test_a_submission_from_its_creation_to_its_end(registry: Registry, url
     ]
     assert [event.id for event in events] == ["1", "2", "2", "3", "6"], "an id only when all of its serial was told"
     about = {"submissionId": str(waiting.id), "skillName": "pdf", "repository": "acme/tools"}
-    nothing = {"score": None, "reason": None}
+    nothing = {"score": None, "reason": None, "said": None}
     assert without_time(created) == {**about, "from": None, "state": "RECEIVED", "trigger": "submitted", **nothing}
     arrow = {"from": "RECEIVED", "state": "TIER1_SCANNING", "trigger": "fetched"}
     assert without_time(fetched) == {**about, **arrow, **nothing}
     assert without_time(complete) == {**about, "tier": 1, "score": 12}
     arrow = {"from": "TIER1_SCANNING", "state": "TIER1_FAILED", "trigger": "judged"}
-    assert without_time(failed) == {**about, **arrow, "score": 12, "reason": "critical"}
+    assert without_time(failed) == {**about, **arrow, "score": 12, "reason": "critical", "said": None}
     assert (batch.data["count"], batch.data["source"]) == (2, "bulk")
     described = ("SubmissionEventView", "SubmissionEventView", "ScanCompleteView", "SubmissionEventView")
     for event, view in zip(events, (*described, "SubmissionsCreatedView"), strict=True):

@@ -1,7 +1,7 @@
 """One listing with everything that its page and its JSON show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -37,8 +37,8 @@ class Listing:
     files: list[FileEntry]
     scans: list[Scan]
     forks: tuple[Fork, ...]
-    # Not in the copy at the edge.
-    deep_scans: list[DeepScan] = field(default_factory=list)
+    # Not in the copy at the edge, which therefore does not know.
+    deep_scans: list[DeepScan] | None = None
     said: Said = NOTHING_SAID
 
     @property

@@ -12,6 +12,8 @@ log = structlog.get_logger()
 PAUSE_SECONDS = 0.5
 # Whoever was asking it when it was found to be away may yet be lucky for so long.
 MERCY_SECONDS = 1.0
+# While no statement fails, a busy machine may be why one question was not answered in time.
+QUESTIONS = 2
 Admission = Callable[[], Awaitable[None]]
 
 
@@ -25,12 +27,17 @@ class Breaker:
         self._watching = asyncio.create_task(self._watch(watch_seconds)) if watch_seconds else None
         self._recovered: list[Callable[[], None]] = []
         self._waiting: set[asyncio.Timeout] = set()
+        self._questions = QUESTIONS
         self.is_open = False
         # Why it is open though the database answers.
         self.cause: str | None = None
 
     def suspect(self) -> None:
         """Something went wrong: find out whether the database is away."""
+        self._questions = 1
+        self._look()
+
+    def _look(self) -> None:
         if self._probing is None or self._probing.done():
             self._probing = asyncio.create_task(self._probe())
 
@@ -76,10 +83,13 @@ class Breaker:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _probe(self) -> None:
+        asked = 0
         while not (await self._answers() and await self._is_admitted()):
-            if not self.is_open:
+            asked += 1
+            if not self.is_open and asked >= self._questions:
                 self._open()
             await asyncio.sleep(PAUSE_SECONDS)
+        self._questions = QUESTIONS
         self.close()
 
     def _open(self) -> None:
@@ -107,4 +117,4 @@ class Breaker:
         """A server that hangs fails no statement: only somebody who does not wait for long can tell."""
         while True:
             await asyncio.sleep(seconds)
-            self.suspect()
+            self._look()

@@ -1,9 +1,10 @@
 """The JSON of what external tools say of a version."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from datetime import datetime
 
 from assay.model.deep_scan import DeepScan, DeepStatus, DeepTool
+from assay.web.api.present import present_finding
 from assay.web.api.views import FindingView, View
 
 
@@ -25,13 +26,18 @@ class DeepScanView(View, frozen=True):
     sandbox: dict[str, str]
 
 
+def present_deep_scans(scans: Sequence[DeepScan] | None) -> list[DeepScanView] | None:
+    """What each tool says; None where that is not known."""
+    return None if scans is None else [present_deep_scan(scan) for scan in scans]
+
+
 def present_deep_scan(scan: DeepScan) -> DeepScanView:
     """One scan."""
     return DeepScanView(
         tool=scan.tool,
         tool_version=scan.tool_version,
         status=scan.status,
-        findings=[FindingView(**asdict(finding)) for finding in scan.findings],
+        findings=[present_finding(finding) for finding in scan.findings],
         left_out=scan.left_out,
         error=scan.error,
         attempts=scan.attempts,

@@ -11,7 +11,7 @@ from assay.serve.compare import FileChange, Pair, unified
 from assay.serve.listing import Listing
 from assay.serve.versions import VersionDetail, VersionsPage
 from assay.store.forks import Fork
-from assay.web.api.deep_scan_views import present_deep_scan
+from assay.web.api.deep_scan_views import present_deep_scans
 from assay.web.api.present import present_capabilities, present_scan, present_skill, repository_url
 from assay.web.api.version_views import (
     CapabilityChangesView,
@@ -39,7 +39,7 @@ def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str
         tags=dict(listing.tags),
         files=present_files(listing.files),
         scans=[present_scan(scan, listing.said) for scan in listing.scans],
-        deep_scans=[present_deep_scan(scan) for scan in listing.deep_scans],
+        deep_scans=present_deep_scans(listing.deep_scans),
         canonical=listing.canonical,
         alternates=[present_fork(fork, web_url) for fork in listing.alternates],
     )
@@ -88,7 +88,7 @@ def present_version(detail: VersionDetail, text: tuple[str, str]) -> VersionDeta
         tags=list(detail.tags),
         files=present_files(detail.files),
         scans=[present_scan(scan, detail.said) for scan in detail.scans],
-        deep_scans=[present_deep_scan(scan) for scan in detail.deep_scans],
+        deep_scans=present_deep_scans(detail.deep_scans),
         content=text[0],
         sha=text[1],
     )

@@ -79,7 +79,7 @@ class VersionDetailView(VersionEntryView, frozen=True):
     tags: list[str]
     files: list[FileView]
     scans: list[ScanView]
-    deep_scans: list[DeepScanView]
+    deep_scans: list[DeepScanView] | None
     sha: str
     content: str
 
@@ -116,7 +116,7 @@ class ListingView(View, frozen=True):
     tags: dict[str, str]
     files: list[FileView]
     scans: list[ScanView]
-    deep_scans: list[DeepScanView]
+    deep_scans: list[DeepScanView] | None
     canonical: str
     alternates: list[ForkView]
 

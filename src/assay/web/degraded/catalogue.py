@@ -16,12 +16,11 @@ from assay.serve.versions import VersionsPage
 from assay.store.listed import Listed
 from assay.web.api.listing import read_text
 from assay.web.api.naming import wanted_name
-from assay.web.api.present import commit_url, repository_url
 from assay.web.api.present_skills import present_hits, present_list
 from assay.web.api.present_versions import present_listing, present_versions
 from assay.web.degraded.asked import Asked
 from assay.web.degraded.mark import Mark
-from assay.web.pages.skill import capabilities_of, rendered
+from assay.web.pages.skill import skill_context
 from assay.web.pages.skill_list import PAGE
 
 NEWEST = 6
@@ -122,17 +121,7 @@ async def skill_page(asked: Asked) -> Template:
             raise NotFound(f"{name} is not in the starter catalogue.", code="skill_not_found")
         return _mark(asked, snapshot).page("skills.html", _context("", _empty(), SkillQuery(), starters))
     listing = await asked.assay.copy.find(name)
-    text = await read_text(asked.assay, listing)
-    context = {
-        "listing": listing,
-        "skill": listing.skill,
-        "scan": listing.scans[0] if listing.scans else None,
-        "capabilities": capabilities_of(listing.scans),
-        "repo_url": repository_url(listing.skill.repository, asked.assay.settings.github_web_url),
-        "commit_url": commit_url(listing.skill.repository, listing.skill.commit, asked.assay.settings.github_web_url),
-        "instructions": await rendered(text[0]) if text else None,
-        "base_url": asked.assay.settings.base_url,
-    }
+    context = await skill_context(asked.assay, listing)
     return _mark(asked, snapshot).page("skill.html", context)
 
 

@@ -12,7 +12,7 @@ from assay.app import App
 from assay.model.capability import Capabilities
 from assay.model.scan import Scan
 from assay.scan.front_matter import read_front_matter
-from assay.serve.listing import read_listing
+from assay.serve.listing import Listing, read_listing
 from assay.web.access import PUBLIC
 from assay.web.api.listing import read_text
 from assay.web.api.present import commit_url, repository_url
@@ -55,8 +55,14 @@ async def _page(assay: App, wanted: str) -> Answer:
     found = listing.skill
     if found.name != wanted.lower():
         return Redirect(f"/skills/{found.name}", status_code=HTTP_301_MOVED_PERMANENTLY)
+    return Template("skill.html", context=await skill_context(assay, listing))
+
+
+async def skill_context(assay: App, listing: Listing) -> dict[str, object]:
+    """What the page of a listing shows, whether it comes from the database or from its copy."""
+    found = listing.skill
     text = await read_text(assay, listing)
-    context = {
+    return {
         "listing": listing,
         "skill": found,
         "scan": scan_of(listing.scans, 1),
@@ -68,4 +74,3 @@ async def _page(assay: App, wanted: str) -> Answer:
         "instructions": await rendered(text[0]) if text else None,
         "base_url": assay.settings.base_url,
     }
-    return Template("skill.html", context=context)
