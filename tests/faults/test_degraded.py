@@ -266,6 +266,20 @@ async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
         assert (await copied.client.get(path, headers=BROWSER)).text == text
 
 
+async def test_the_database_may_come_back_while_the_copy_is_read(copied: Registry) -> None:
+    """I57: what was kept of the copy is forgotten then, and whoever is being answered from it notices nothing."""
+    await bring_level(copied, copied.app.edge)
+    copy, edge = copied.app.copy, copied.app.edge
+    first, read_serial = await copy.snapshot(), edge.read_serial
+
+    async def interrupted() -> int:
+        copy.forget()
+        return await read_serial()
+
+    edge.read_serial = interrupted  # type: ignore[method-assign]
+    assert (await copy.snapshot()).cards == first.cards
+
+
 async def test_an_empty_registry_shows_what_could_be_submitted(registry: Registry) -> None:
     """R119, I18: the starter catalogue is on the page of an empty registry, marked, and counts nowhere."""
     page = (await registry.client.get("/skills", headers=BROWSER)).text

@@ -329,5 +329,8 @@ async def test_what_installers_ask_before_they_install(registry: Registry) -> No
     name = await publish(registry, "acme/tools", "Says hello.")
     found = await fetch(registry, f"{SKILLS}/{name}/security")
     assert (found["overallVerdict"], found["reportUrl"]) == ("PASS", f"{registry.app.settings.base_url}/skills/{name}")
-    assert [(each["status"], each["criticalCount"]) for each in found["providers"]] == [("PASS", 0), *[("PENDING", 0)] * 3]
+    assert [(each["status"], each["criticalCount"]) for each in found["providers"]] == [
+        ("PASS", 0),
+        *[("PENDING", 0)] * 3,
+    ]
     assert json.dumps(found)

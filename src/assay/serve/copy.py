@@ -94,14 +94,15 @@ class PublishedCopy:
 
     async def snapshot(self) -> Snapshot:
         """The catalogue, from the best source that answers."""
-        if await self._is_current():
-            assert self._snapshot is not None
-            return self._snapshot
+        # What is asked about is held on to: while somebody waits, the database may come back and have it forgotten.
+        kept = self._snapshot
+        if kept is not None and await self._is_current(kept):
+            return kept
         async with self._loading:
-            if not await self._is_current():  # somebody else may have loaded it meanwhile
-                self._snapshot = await self._load()
-            assert self._snapshot is not None
-            return self._snapshot
+            kept = self._snapshot  # somebody else may have loaded it meanwhile
+            if kept is None or not await self._is_current(kept):
+                kept = self._snapshot = await self._load()
+            return kept
 
     def forget(self) -> None:
         """The database is back: give the memory back, too."""
@@ -151,10 +152,7 @@ class PublishedCopy:
         state = await read_state(self.edge)
         return state.as_of if state else None
 
-    async def _is_current(self) -> bool:
-        kept = self._snapshot
-        if kept is None:
-            return False
+    async def _is_current(self, kept: Snapshot) -> bool:
         try:
             is_same = await self.edge.read_serial() == kept.serial
         except Unavailable:
