@@ -272,8 +272,14 @@ def test_no_pattern_stalls_on_repeats_of_its_own_beginning() -> None:
     """Nearly a match at every place is what makes regular expressions stall; bounds make that cost a factor only."""
     taken = [_times_of(pattern) for pattern in PATTERNS]
     usual = sum(small for small, _ in taken) / len(taken)
-    for pattern, (small, large) in zip(PATTERNS, taken, strict=True):
-        assert large < MOST * max(small, usual), pattern.text
+    slow = [pattern for pattern, times in zip(PATTERNS, taken, strict=True) if _stalls(times, usual)]
+    # A busy machine makes one take slow; what stalls is slow each time.
+    assert [pattern.text for pattern in slow if all(_stalls(_times_of(pattern), usual) for _ in range(4))] == []
+
+
+def _stalls(times: tuple[float, float], usual: float) -> bool:
+    small, large = times
+    return large >= MOST * max(small, usual)
 
 
 def _times_of(pattern: Pattern) -> tuple[float, float]:
