@@ -13,7 +13,7 @@ from assay.accounts.sessions import ACCESS_SECONDS
 from assay.github.fake import FakeGitHub
 from assay.settings import Settings
 from assay.web.access import ADMIN
-from assay.web.app import create_app
+from assay.web.app import build_routes, create_app
 from assay.web.auth.views import SignInBody
 from tests.browser.chromium import find
 from tests.browser.test_pages import FLAGS
@@ -47,9 +47,10 @@ async def url(settings: Settings, github: FakeGitHub, time: MovableTime) -> Asyn
     """A registry with an administrator and a page for them, on a real port."""
     async with open_registry(settings, github, time.clock) as registry:
         await an_admin(registry.app)
-        served = create_app(registry.app)
-        served.register(desk)
-        served.register(note)
+        routes = build_routes()
+        routes.register(desk)
+        routes.register(note)
+        served = create_app(registry.app, routes=routes)
         server = uvicorn.Server(uvicorn.Config(served, port=0, log_config=None, lifespan="off"))
         serving = asyncio.create_task(server.serve())
         while not server.started:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import httpx
-from litestar import Litestar
+from litestar.types import ASGIApp
 
 from assay.accounts.admins import create_admin
 from assay.accounts.passwords import Cost, hash_password
@@ -64,9 +64,9 @@ def cookies_of(granted: Granted) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def a_browser(app: App | Litestar, *, address: tuple[str, int] = ADDRESS) -> AsyncIterator[httpx.AsyncClient]:
+async def a_browser(app: App | ASGIApp, *, address: tuple[str, int] = ADDRESS) -> AsyncIterator[httpx.AsyncClient]:
     """A browser: keeps cookies by path, asks for pages, says where its requests come from, follows nothing by itself."""
-    served = app if isinstance(app, Litestar) else create_app(app)
+    served = create_app(app) if isinstance(app, App) else app
     transport = httpx.ASGITransport(served, raise_app_exceptions=False, client=address)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers={**PAGE, **OURS}) as client:
         yield client

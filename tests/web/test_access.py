@@ -18,7 +18,7 @@ from assay.app import App, open_seal
 from assay.model.account import Role
 from assay.settings import Settings
 from assay.web.access import ACCOUNT, PUBLIC, Access, check_routes
-from assay.web.app import build_app, create_app
+from assay.web.app import build_routes, create_app
 from assay.web.caller import AccessClaims
 from assay.web.openapi import render_openapi
 from tests.conftest import SECRET, Registry
@@ -64,11 +64,6 @@ OPEN_TO_WRITE = {
 }
 # Anybody may call it, and nobody is heard without a signature.
 SIGNED = "/api/v1/webhooks/scan-results"
-
-
-def no_registry() -> App:
-    """For what can be seen without asking anything."""
-    raise LookupError
 
 
 def all_routes(app: Litestar) -> Iterator[tuple[str, str, Any]]:
@@ -148,7 +143,8 @@ async def decision(client: httpx.AsyncClient, method: str, path: str, sent: dict
 
 async def test_every_route_with_every_caller(app: App) -> None:
     """R25, R26, R27, R44, I60: nobody passes where only people or admins may, whatever they send."""
-    served = create_app(app)
+    routes = build_routes()
+    served = create_app(app, routes=routes)
     callers = await everybody(app)
     assert set(callers) == NOBODY | USERS | ADMINS
     allowed = {Access.PUBLIC: set(callers), Access.ACCOUNT: USERS | ADMINS, Access.ADMIN: ADMINS}
@@ -158,12 +154,12 @@ async def test_every_route_with_every_caller(app: App) -> None:
         async with httpx.AsyncClient(
             transport=transport, base_url="http://127.0.0.1", cookies=sent.pop("cookies", None)
         ) as client:
-            for method, path, handler in all_routes(served):
+            for method, path, handler in all_routes(routes):
                 access = expected_access(path, handler)
                 refusal = "forbidden" if name in USERS else "unauthenticated"
                 right = "unknown_parameter" if name in allowed[access] else refusal
                 right = "unsigned" if path == SIGNED else right
-                decided = await decision(client, method, filled(served, path), sent)
+                decided = await decision(client, method, filled(routes, path), sent)
                 seen.add(access)
                 if decided != right:
                     wrong.append((name, method, path, decided, right))
@@ -175,7 +171,7 @@ def test_only_these_routes_can_be_written_to_by_anybody() -> None:
     """I60: a new route that changes something is for admins, or is named in this file."""
     open_ones = {
         (method, path)
-        for method, path, handler in all_routes(build_app(no_registry))
+        for method, path, handler in all_routes(build_routes())
         if method not in ("GET", "HEAD") and expected_access(path, handler) is Access.PUBLIC
     }
     assert open_ones == OPEN_TO_WRITE
@@ -192,9 +188,10 @@ async def test_a_route_that_declares_nothing_is_for_admins(app: App) -> None:
     async def mine() -> str:
         return "private"
 
-    served = create_app(app)
-    served.register(forgotten)
-    served.register(mine)
+    routes = build_routes()
+    routes.register(forgotten)
+    routes.register(mine)
+    served = create_app(app, routes=routes)
     user, admin = await signed_in(app), await signed_in(app, "root", admin=True)
     for path, person, status in [
         ("/forgotten", None, 401),
@@ -223,7 +220,7 @@ def test_an_open_route_where_admins_work_stops_the_start(path: str, declared: di
     @post(path, opt=declared)
     async def careless() -> None: ...
 
-    served = build_app(no_registry)
+    served = build_routes()
     served.register(careless)
     with pytest.raises(PermissionError, match="must be for admins only"):
         check_routes(served)
@@ -252,7 +249,7 @@ def test_names_that_only_look_like_admin_paths_are_not_closed() -> None:
     @get("/administration", opt=PUBLIC)
     async def about() -> None: ...
 
-    served = build_app(no_registry)
+    served = build_routes()
     served.register(about)
     check_routes(served)
 
@@ -333,9 +330,10 @@ async def test_people_are_led_to_the_sign_in_page(app: App) -> None:
     async def act() -> str:
         return "done"
 
-    served = create_app(app)
-    served.register(private)
-    served.register(act)
+    routes = build_routes()
+    routes.register(private)
+    routes.register(act)
+    served = create_app(app, routes=routes)
     async with a_browser(served) as browser:
         asked = await browser.get("/private?a=1&b=%2F%3F")
         assert (asked.status_code, asked.headers["location"]) == (

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from litestar import Litestar
+from litestar.types import ASGIApp
 
 from assay.publish.withdraw import remark, tombstone
 from assay.web.app import create_app
@@ -184,7 +184,7 @@ async def test_a_fresh_look_is_the_one_admission(registry: Registry) -> None:
 
 
 @pytest.fixture
-async def site(registry: Registry) -> Litestar:
+async def site(registry: Registry) -> ASGIApp:
     """The application that browsers talk to."""
     return create_app(registry.app)
 
@@ -194,7 +194,7 @@ async def site(registry: Registry) -> Litestar:
     [("acme", True), ("ACME", True), ("acme-inc", False), ("mallory", False), ("tools", False)],
 )
 async def test_the_owner_of_the_repository_may_and_others_may_not(
-    registry: Registry, site: Litestar, login: str, may: bool
+    registry: Registry, site: ASGIApp, login: str, may: bool
 ) -> None:
     """I60: GitHub's word for who somebody is, in any case; everybody else is refused, and nothing has changed."""
     name = await publish(registry, "Acme/Tools", "Says hello.")
@@ -223,7 +223,7 @@ async def test_nobody_may_without_an_account(registry: Registry) -> None:
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: Registry, site: Litestar) -> None:
+async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: Registry, site: ASGIApp) -> None:
     """Uploads are of `local/uploads`, which is no account of GitHub, though somebody may be called so."""
     async with a_browser(site) as alice, a_browser(site) as local:
         alice.cookies.update(cookies_of(await signed_in(registry.app, "alice")))
@@ -242,7 +242,7 @@ async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: R
 
 
 async def test_who_submitted_anothers_repository_may_only_ask_for_a_fresh_look(
-    registry: Registry, site: Litestar
+    registry: Registry, site: ASGIApp
 ) -> None:
     """I60: handing something in makes nobody its owner; looking again takes nothing from anybody."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from litestar import Litestar, get, post
+from litestar import get, post
 from litestar.params import URLEncodedBody
+from litestar.types import ASGIApp
 
 from assay.accounts.admins import create_admin, disable_account
 from assay.accounts.passwords import hash_password
@@ -17,7 +18,7 @@ from assay.app import App
 from assay.github.fake import FakeGitHub
 from assay.settings import Settings
 from assay.web.access import ADMIN
-from assay.web.app import create_app
+from assay.web.app import build_routes, create_app
 from assay.web.pages.sign_in import SignInBody
 from tests.conftest import open_registry
 from tests.web.people import (
@@ -71,7 +72,7 @@ async def me(browser: httpx.AsyncClient) -> tuple[bool, str | None, str | None]:
     return said["signedIn"], said["login"], said["role"]
 
 
-async def refresh(app: App | Litestar, token: str) -> httpx.Response:
+async def refresh(app: App | ASGIApp, token: str) -> httpx.Response:
     """What a program gets for a refresh token."""
     async with a_browser(app) as browser:
         browser.cookies.set("assay_refresh", token)
@@ -245,8 +246,9 @@ async def test_a_form_that_meets_a_lapsed_session_is_sent_again(app: App, time: 
     async def note(data: URLEncodedBody[SignInBody]) -> str:
         return f"noted {data.login}"
 
-    served = create_app(app)
-    served.register(note)
+    routes = build_routes()
+    routes.register(note)
+    served = create_app(app, routes=routes)
     async with a_browser(served) as browser:
         browser.follow_redirects = True
         await sign_in(browser)
@@ -267,8 +269,9 @@ async def test_a_page_of_a_session_that_is_over_is_anybodys(app: App, time: Mova
     async def secret() -> str:
         return "secret"
 
-    served = create_app(app)
-    served.register(secret)
+    routes = build_routes()
+    routes.register(secret)
+    served = create_app(app, routes=routes)
     for path, end in [("/skills", "/skills"), ("/admin/secret", "/sign-in")]:
         async with a_browser(served) as browser:
             browser.follow_redirects = True

@@ -1,11 +1,11 @@
 """The web application: routes, templates, errors and headers, put together."""
 
-from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from litestar import Litestar, Request, Router
-from litestar.datastructures import CacheControlHeader, State
+from litestar.datastructures import CacheControlHeader
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
@@ -14,7 +14,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template import TemplateConfig
-from litestar.types import Method
+from litestar.types import ASGIApp, Method, Scope
 from litestar.types.internal_types import PathParameterDefinition
 
 from assay import __version__
@@ -37,6 +37,7 @@ from assay.web.api.skill_lists import list_categories
 from assay.web.api.stats import catalogue_stats
 from assay.web.api.webhooks import take_scan_results
 from assay.web.auth import github, password, session
+from assay.web.behind import Behind, behind
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
 from assay.web.flat_names import read_flat_names
@@ -51,16 +52,18 @@ from assay.web.pages import reviews as review_pages
 from assay.web.pages.templates import load_templates
 from assay.web.parameters import refuse_what_is_not_read
 from assay.web.signed import answer_signed
-from assay.web.traffic import Traffic
+from assay.web.traffic import Traffic, count_requests
 
 HERE = Path(__file__).parent
 LARGEST_BODY_BYTES = 16 * 1024 * 1024
 STATIC_SECONDS = 600
 
 
-def create_app(assay: App, live: Hub | None = None) -> Litestar:
+def create_app(assay: App, live: Hub | None = None, routes: Litestar | None = None) -> ASGIApp:
     """Everything that this registry answers over HTTP."""
-    return build_app(lambda: assay, live or create_hub(assay))
+    live, traffic = live or create_hub(assay), Traffic()
+    traffic.watch(live.audience)
+    return Behind(assay, live, traffic).answer_with(routes or _usual_routes())
 
 
 def create_hub(assay: App) -> Hub:
@@ -68,11 +71,13 @@ def create_hub(assay: App) -> Hub:
     return Hub(assay.store, assay.database_url, encode_happenings)
 
 
-def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
-    """The routes; the registry behind them is asked for by each request."""
-    traffic = Traffic()
-    if live is not None:
-        traffic.watch(live.audience)
+@cache
+def _usual_routes() -> Litestar:
+    return build_routes()
+
+
+def build_routes() -> Litestar:
+    """All routes, for any registry."""
     app = Litestar(
         route_handlers=[
             submissions.router,
@@ -144,12 +149,11 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
             ),
         ],
         dependencies={
-            "assay": Provide(registry, sync_to_thread=False),
+            "assay": Provide(_assay, sync_to_thread=False),
             "caller": Provide(_caller, sync_to_thread=False),
-            "live": Provide(lambda: live, sync_to_thread=False),
-            "traffic": Provide(lambda: traffic, sync_to_thread=False),
+            "live": Provide(_live, sync_to_thread=False),
+            "traffic": Provide(_traffic, sync_to_thread=False),
         },
-        state=State({"registry": registry}),
         guards=[check_access],
         before_request=refuse_what_is_not_read,
         before_send=[add_headers],
@@ -169,8 +173,20 @@ def build_app(registry: Callable[[], App], live: Hub | None = None) -> Litestar:
         logging_config=None,
     )
     check_routes(app)
-    app.asgi_handler = answer_head(read_flat_names(traffic.counting(answer_signed(app.asgi_handler))))
+    app.asgi_handler = answer_head(read_flat_names(count_requests(answer_signed(app.asgi_handler), _traffic)))
     return app
+
+
+def _assay(scope: Scope) -> App:
+    return behind(scope).assay
+
+
+def _live(scope: Scope) -> Hub:
+    return behind(scope).live
+
+
+def _traffic(scope: Scope) -> Traffic:
+    return behind(scope).traffic
 
 
 def _caller(request: Request[Any, Any, Any]) -> Caller:

@@ -11,6 +11,7 @@ from assay.accounts.sessions import AccessClaims
 from assay.app import App, open_seal
 from assay.model.account import ANONYMOUS, INTERNAL_KEY, Caller, Role
 from assay.settings import Settings
+from assay.web.behind import behind
 from assay.web.cookies import session_token
 
 KEY_HEADER = "X-Internal-Key"
@@ -42,8 +43,7 @@ def has_lapsed(connection: Connection) -> bool:
 
 def registry_of(connection: Connection) -> App:
     """The registry that this request is for."""
-    registry: App = connection.app.state["registry"]()
-    return registry
+    return behind(connection.scope).assay
 
 
 def _identify(connection: Connection, assay: App) -> Caller:

@@ -11,8 +11,8 @@ from litestar.datastructures import MutableScopeHeaders
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from assay.app import App
 from assay.certify.signature import sign_bytes
+from assay.web.behind import behind
 
 SIGNED = {"signed": True}
 SIGNATURE_HEADER = "Assay-Signature"
@@ -57,8 +57,7 @@ def _is_to_be_signed(scope: Scope, start: Message) -> bool:
 
 async def _send_signed(scope: Scope, start: Message, body: bytes, send: Send) -> None:
     assert start["type"] == "http.response.start"
-    registry: App = scope["litestar_app"].state["registry"]()
-    key = registry.keys.hallmark
+    key = behind(scope).assay.keys.hallmark
     headers: Any = MutableScopeHeaders.from_message(start)
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers["ETag"] = etag

@@ -1,6 +1,6 @@
 """How many requests, how long: by route and known method, never by path, so that the number of series is bounded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -32,43 +32,45 @@ class Traffic:
             "assay_http_request_seconds", "Seconds until the answer is sent.", labels, registry=self.registry
         )
 
-    def counting(self, app: ASGIApp) -> ASGIApp:
-        """Counts every request that passes; around the router, so that what no route answers counts too."""
-
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != ScopeType.HTTP:
-                return await app(scope, receive, send)
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            started, status, is_counted = perf_counter(), 500, False
-
-            def count() -> None:
-                nonlocal is_counted
-                if is_counted:
-                    return
-                is_counted = True
-                route = scope.get("path_template") or "unknown"
-                self.requests.labels(method, route, status).inc()
-                self.seconds.labels(method, route).observe(perf_counter() - started)
-
-            async def noting(message: Message) -> None:
-                nonlocal status
-                if message["type"] == "http.response.start":
-                    status = message["status"]
-                    if _has_no_end(message):
-                        count()
-                await send(message)
-
-            try:
-                await app(scope, receive, noting)
-            finally:
-                count()
-            return None
-
-        return counted
-
     def watch(self, audience: Audience) -> None:
         """Show who listens to live events."""
         self.registry.register(_Listening(audience))
+
+
+def count_requests(app: ASGIApp, traffic_of: Callable[[Scope], Traffic]) -> ASGIApp:
+    """Counts every request that passes; around the router, so that what no route answers counts too."""
+
+    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            return await app(scope, receive, send)
+        traffic = traffic_of(scope)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        started, status, is_counted = perf_counter(), 500, False
+
+        def count() -> None:
+            nonlocal is_counted
+            if is_counted:
+                return
+            is_counted = True
+            route = scope.get("path_template") or "unknown"
+            traffic.requests.labels(method, route, status).inc()
+            traffic.seconds.labels(method, route).observe(perf_counter() - started)
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if _has_no_end(message):
+                    count()
+            await send(message)
+
+        try:
+            await app(scope, receive, noting)
+        finally:
+            count()
+        return None
+
+    return counted
 
 
 @dataclass(frozen=True)
