@@ -53,7 +53,10 @@ def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) ->
     """A real web process with a few submissions."""
     name = f"test_{uuid4().hex}"
     asyncio.run(_database(postgres_url, f"CREATE DATABASE {name} TEMPLATE assay"))
-    world, folder = FakeGitHub(anonymous_limit=100_000), tmp_path_factory.mktemp("schemathesis")
+    world, folder = (
+        FakeGitHub(anonymous_limit=100_000, anonymous_search_limit=100_000),
+        tmp_path_factory.mktemp("schemathesis"),
+    )
     world.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
