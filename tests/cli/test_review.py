@@ -25,3 +25,11 @@ def test_listed_shown_and_decided(live: Live) -> None:
     assert (approved.code, approved.json["state"]) == (0, "PUBLISHED"), approved.out + approved.err
     assert live.assay("review", "list", "--q", "system-cleanup").out.strip() == "Nothing waits for a reviewer."
     assert live.assay("review", "show", "00000000-0000-7000-8000-000000000000").code == 3
+
+
+def test_only_what_was_made_anew_is_adopted(live: Live) -> None:
+    """Wrong names are refused before anybody is asked; what nobody has listed is said to be unknown."""
+    refused = live.assay("review", "adopt", "tools", "--reason", "Made anew.")
+    assert (refused.code, "'tools' must look like owner/repository" in refused.err) == (2, True), refused.err
+    unknown = live.assay("review", "adopt", "nobody/nothing", "--reason", "Made anew.")
+    assert unknown.code == 3, unknown.err

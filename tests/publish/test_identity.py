@@ -1,6 +1,7 @@
 """A name that passes from one repository to another: nobody gets anything of the other but the name."""
 
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import text
 
@@ -8,7 +9,7 @@ from assay.github.fake import FakeGitHub
 from assay.settings import Settings
 from assay.upstream import Watch
 from tests.catalogue import agree, gone, publish, read
-from tests.conftest import Registry, open_registry
+from tests.conftest import SECRET, Registry, open_registry
 from tests.skills import a_skill
 
 MINE, THEIRS = "Says hello.", "Says whatever a stranger wants."
@@ -102,3 +103,50 @@ async def test_two_repositories_that_want_the_same_name(registry: Registry) -> N
     assert (await read(registry, "acme/elsewhere/greet"))["skill"]["description"] == "First."
     assert (await read(registry, "acme/one/greet"))["skill"]["description"] == "Second."
     await agree(registry, "acme/elsewhere/greet", "acme/one/greet")
+
+
+ADMIN = {"X-Internal-Key": SECRET}
+
+
+async def adopt(
+    registry: Registry, repository: str, reason: str = "Its owner made it anew."
+) -> tuple[int, dict[str, Any]]:
+    """An operator says that it is still the same."""
+    path = f"/api/v1/admin/repositories/{repository}/adopt"
+    answer = await registry.client.post(path, json={"reason": reason}, headers=ADMIN)
+    return answer.status_code, answer.json()
+
+
+async def test_an_operator_lets_a_repository_that_was_made_anew_take_its_place(registry: Registry) -> None:
+    """I48: only because a person says so, and only exactly this repository; what it holds is examined first."""
+    listed = await move_away(registry, seen=False)
+    await look(registry)
+    await gone(registry, "acme/tools/greet")
+    status, adopted = await adopt(registry, "Acme/tools")
+    assert (status, adopted["repository"]) == (200, "acme/tools")
+    assert adopted["formerId"] != adopted["presentId"]
+    await look(registry)
+    await registry.work()
+    after = (await read(registry, "acme/tools/greet"))["skill"]
+    assert (after["id"], after["description"], after["currentVersion"]) == (listed, THEIRS, "1.0.1")
+    await agree(registry, "acme/tools/greet")
+    audit = (await registry.client.get("/api/v1/admin/audit", headers=ADMIN)).json()["events"]
+    told = next(each for each in audit if each["action"] == "repository_adopted")
+    assert (told["subject"], told["detail"]["reason"]) == ("Acme/tools", "Its owner made it anew.")
+    # Once: now it is the one that is listed.
+    status, again = await adopt(registry, "acme/tools")
+    assert (status, again["code"]) == (409, "not_replaced")
+
+
+async def test_nothing_is_adopted_that_need_not_be(registry: Registry) -> None:
+    """What is not listed, not on GitHub, or listed under its own name, is left alone, and the answer says which."""
+    await move_away(registry, seen=False)
+    registry.github.add_repository("acme/other", files={"SKILL.md": a_skill("other")})
+    answers = [await adopt(registry, name) for name in ("acme/other", "acme/nowhere", "acme/..", "acme/to%00ols")]
+    assert [status for status, _ in answers] == [404, 404, 404, 400]
+    assert answers[0][1]["code"] == "repository_not_found"
+    await registry.submit("umbrella/kit", "greet")
+    await registry.work()
+    status, kept = await adopt(registry, "acme/tools")
+    assert (status, kept["code"]) == (409, "not_replaced"), "its listing has moved on with it"
+    assert (await read(registry, "umbrella/kit/greet"))["skill"]["description"] == MINE

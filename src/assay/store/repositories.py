@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.errors import NotFound
+from assay.model.errors import Conflict, NotFound
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.store.records import json_text
 from assay.store.tables import repository, repository_alias
@@ -157,6 +157,17 @@ async def record_resolution(
         if former.key != name.key:
             await _add_alias(db, former, canonical)
     return await _write(db, canonical, name, {**facts, "resolved_at": resolved_at})
+
+
+async def replace_host_id(db: AsyncConnection, known: Repository, present_id: int) -> None:
+    """Another repository takes the place of this one. Raises Conflict if it has a place, or if this one has changed."""
+    await db.execute(LOCK, {"locks": LOCKS, "number": present_id % 2**31})
+    other = await find_by_host_id(db, known.name.host, present_id)
+    if other is not None:
+        raise Conflict(f"That repository is listed already, as {other.name}.", code="already_listed")
+    is_same = (repository.c.id == known.id) & (repository.c.host_id == known.host_id)
+    if not (await db.execute(update(repository).where(is_same).values(host_id=present_id))).rowcount:
+        raise Conflict(f"{known.name} has just changed: look again.", code="repository_changed")
 
 
 async def _lock(db: AsyncConnection, repository_id: int) -> Repository:

@@ -25,7 +25,7 @@ from assay.serve.live import Hub
 from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
 from assay.web.admin import blocklist as admin_blocklist
 from assay.web.admin import discovery as admin_discovery
-from assay.web.admin import edge_copy, replay, reports, reviews, suppressions
+from assay.web.admin import edge_copy, replay, reports, repositories, reviews, suppressions
 from assay.web.admin import queue as admin_queue
 from assay.web.admin import versions as admin_versions
 from assay.web.api import audit, blocklist, changes, skills, submissions
@@ -91,6 +91,7 @@ def build_routes() -> Litestar:
             admin_blocklist.router,
             admin_queue.router,
             admin_versions.router,
+            repositories.router,
             admin_discovery.router,
             github_hook,
             edge_copy.router,
