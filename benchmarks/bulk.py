@@ -18,7 +18,7 @@ import httpx
 import msgspec
 from sqlalchemy import text
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.ids import new_id
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin

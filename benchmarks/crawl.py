@@ -27,7 +27,8 @@ from typing import Any
 
 from sqlalchemy import text
 
-from assay.app import App, known_repositories, open_crawler
+from assay.app.discovery import known_repositories, open_crawler
+from assay.app.opened import App
 from assay.discover.crawl import Asked
 from assay.discover.schedule import register
 from assay.settings import Settings

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import aiohttp
 
-from assay.app import App, open_app
+from assay.app.opened import App, open_app
 from assay.settings import SECRET_FIELDS, Settings, variable
 from assay.store.copies import read_lag
 from assay.store.database import open_database

@@ -22,7 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay.app import App, open_app, open_tools
+from assay.app.opened import App, open_app
+from assay.app.tools import open_tools
 from assay.model.ids import new_id
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.submission import ACTIVE, Origin, State, Submission

@@ -21,7 +21,7 @@ import httpx
 import structlog
 from litestar import Litestar, Response, get
 
-from assay.app import App
+from assay.app.opened import App
 from assay.web.app import create_app
 from benchmarks.catalogue import Catalogue, fill_catalogue
 from benchmarks.pipeline import a_registry

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from assay.app import watch_limits
+from assay.app.looks import watch_limits
 from assay.chores import all_chores
 from assay.model.clock import Clock
 from assay.model.submission import CATEGORIES, MEANING, TRANSITIONS, category_of

@@ -17,7 +17,8 @@ import structlog
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from assay.app import App, open_app, open_tools, pause_gate, worker_options
+from assay.app.opened import App, open_app
+from assay.app.tools import open_tools, pause_gate, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
 from assay.model.clock import Clock
 from assay.model.submission import ACTIVE

@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 from sqlalchemy import text
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin, State, Submission
 from assay.serve.live import Hub

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 from sqlalchemy import text
 
-from assay.app import worker_options
+from assay.app.tools import worker_options
 from assay.fetch.source import Fetched, Fetcher
 from assay.model.submission import Submission
 from assay.pipeline import TAKEN_OVER_SECONDS, process

@@ -5,7 +5,7 @@ from importlib import resources
 
 from sqlalchemy import text
 
-from assay.app import open_replay, open_second_look, watch_limits
+from assay.app.looks import open_replay, open_second_look, watch_limits
 from assay.chores import all_chores
 from assay.queue.periodic import do_chore
 from assay.replay import FIND_STALE, find_stale_verdicts

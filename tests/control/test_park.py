@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from assay.app import pause_gate, worker_options
+from assay.app.tools import pause_gate, worker_options
 from assay.control.order import reorder
 from assay.control.park import park
 from assay.control.pause import pause_queue, resume_queue

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from assay.app import open_pusher
+from assay.app.looks import open_pusher
 from assay.deepscan.install import default_folder, is_installed
 from assay.deepscan.receiver import receiving
 from assay.model.deep_scan import DeepTool

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from assay.app import open_crawler
+from assay.app.discovery import open_crawler
 from assay.discover.crawl import Asked, Crawler
 from assay.discover.source import Cadence, Checkpoint, Meter, Page
 from assay.model.discovery import Candidate

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from assay.app import App
+from assay.app.opened import App
 from assay.store.chores import ChoreRecord, list_chores
 from assay.store.database import Database
 from tests.conftest import Registry

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from assay.app import open_watch
+from assay.app.looks import open_watch
 from tests.conftest import Registry
 from tests.git.server import GitServer
 from tests.skills import a_repository, a_skill

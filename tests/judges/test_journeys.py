@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from assay.app import open_second_look
+from assay.app.looks import open_second_look
 from assay.github.fake import FakeGitHub
 from assay.llm.fake import Answer, Asked, FakeModel, completion, well
 from assay.settings import Settings

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from assay.app import watch_limits
+from assay.app.looks import watch_limits
 from assay.serve.queue_health import read_queue_health
 from tests.catalogue import agree, changes, gone, publish, read
 from tests.conftest import Registry

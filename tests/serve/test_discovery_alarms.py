@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from assay.app import open_crawler
+from assay.app.discovery import open_crawler
 from assay.discover.crawl import Asked
 from assay.discover.schedule import register, run_schedule
 from assay.discover.source import Cadence

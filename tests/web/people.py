@@ -14,7 +14,8 @@ from assay.accounts.admins import create_admin
 from assay.accounts.passwords import Cost, hash_password
 from assay.accounts.sessions import Granted
 from assay.accounts.sign_in import sign_in_with_github
-from assay.app import App, open_seal
+from assay.app.opened import App
+from assay.app.people import open_seal
 from assay.github.oauth import GitHubUser
 from assay.model.clock import Clock
 from assay.store.audit import list_audit

@@ -14,7 +14,8 @@ from litestar.routes import HTTPRoute
 
 from assay.accounts.seal import Purpose, Seal
 from assay.accounts.sessions import ACCESS_SECONDS, end_session
-from assay.app import App, open_seal
+from assay.app.opened import App
+from assay.app.people import open_seal
 from assay.model.account import Role
 from assay.settings import Settings
 from assay.web.access import ACCOUNT, PUBLIC, Access, check_routes

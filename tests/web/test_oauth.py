@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from assay.accounts.admins import disable_account
-from assay.app import App
+from assay.app.opened import App
 from assay.github.fake import FakeGitHub
 from assay.github.fake.calls import Call
 from assay.model.errors import Invalid

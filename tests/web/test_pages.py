@@ -7,7 +7,7 @@ from pathlib import Path
 
 from obstore.store import LocalStore
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.submission import Category, State
 from tests.conftest import Registry
 from tests.skills import a_bad_skill, a_repository, a_skill

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from assay.app import App, watch_limits
+from assay.app.looks import watch_limits
+from assay.app.opened import App
 from assay.chores import all_chores
 from assay.model.clock import Clock
 from assay.model.submission import State

@@ -14,7 +14,7 @@ from assay.accounts.admins import create_admin, disable_account
 from assay.accounts.passwords import hash_password
 from assay.accounts.sessions import ACCESS_SECONDS, GRACE_SECONDS, SESSION_SECONDS
 from assay.accounts.throttle import AT_MOST, AT_MOST_FOR_A_LOGIN, WINDOW_SECONDS, count_sign_in
-from assay.app import App
+from assay.app.opened import App
 from assay.github.fake import FakeGitHub
 from assay.settings import Settings
 from assay.web.access import ADMIN

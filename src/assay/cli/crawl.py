@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.table import Table
 
 from assay import settings
-from assay.app import discovery_asked, known_repositories, open_app, open_crawler
+from assay.app.discovery import discovery_asked, known_repositories, open_crawler
+from assay.app.opened import open_app
 from assay.cli.exits import Exit, worst
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson

@@ -4,7 +4,7 @@ import msgspec
 import typer
 
 from assay import settings
-from assay.app import open_app
+from assay.app.opened import open_app
 from assay.cli.exits import Exit
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson

@@ -4,7 +4,7 @@ import typer
 from rich.table import Table
 
 from assay import settings
-from assay.app import key_files, open_app
+from assay.app.opened import key_files, open_app
 from assay.cli.options import AsJson
 from assay.cli.stopping import run_until_done
 from assay.cli.terminal import open_console, print_json

@@ -1,7 +1,8 @@
 """`assay rebuild-index`: makes the edge copy anew, with progress."""
 
 from assay import settings
-from assay.app import backfill_of, open_app
+from assay.app.looks import backfill_of
+from assay.app.opened import open_app
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson
 from assay.cli.progress import a_bar

@@ -3,7 +3,8 @@
 from uuid import UUID
 
 from assay import settings
-from assay.app import open_app, open_replay
+from assay.app.looks import open_replay
+from assay.app.opened import open_app
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson
 from assay.cli.progress import a_bar

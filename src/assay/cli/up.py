@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from assay import __version__, settings
-from assay.app import database_url, embedded_server
+from assay.app.opened import database_url, embedded_server
 from assay.cli.migrate import migrate_database
 from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there
 from assay.cli.stopping import run_until_done, stopping_event

@@ -12,7 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from assay import settings
-from assay.app import open_app
+from assay.app.opened import open_app
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
 from assay.model.errors import Conflict, Invalid

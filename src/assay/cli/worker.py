@@ -6,16 +6,9 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.app import (
-    open_app,
-    open_pusher,
-    open_second_look,
-    open_tools,
-    open_watch,
-    pause_gate,
-    watch_limits,
-    worker_options,
-)
+from assay.app.looks import open_pusher, open_second_look, open_watch, watch_limits
+from assay.app.opened import open_app
+from assay.app.tools import open_tools, pause_gate, worker_options
 from assay.chores import all_chores
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event

@@ -18,7 +18,7 @@ from litestar.types import ASGIApp, Method, Scope
 from litestar.types.internal_types import PathParameterDefinition
 
 from assay import __version__
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.errors import AssayError
 from assay.serve.live import Hub

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from assay.app import App
+from assay.app.opened import App
 from assay.serve.live import Hub
 from assay.web.traffic import Traffic
 

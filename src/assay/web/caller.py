@@ -8,7 +8,8 @@ from litestar.connection import ASGIConnection
 
 from assay.accounts.seal import Purpose, is_over
 from assay.accounts.sessions import AccessClaims
-from assay.app import App, open_seal
+from assay.app.opened import App
+from assay.app.people import open_seal
 from assay.model.account import ANONYMOUS, INTERNAL_KEY, Caller, Role
 from assay.settings import Settings
 from assay.web.behind import behind

@@ -9,7 +9,7 @@ from litestar import MediaType, Request, post
 from litestar.params import HeaderParameter
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import App
+from assay.app.opened import App
 from assay.discover.hook import take_message
 from assay.model.errors import Forbidden, Invalid, Unauthenticated, Unavailable
 from assay.settings import variable

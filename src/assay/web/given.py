@@ -3,7 +3,7 @@
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.serve.live import Hub
 from assay.web.traffic import Traffic

@@ -5,7 +5,7 @@ from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from assay import __version__
-from assay.app import watch_limits
+from assay.app.looks import watch_limits
 from assay.serve.health import check_readiness
 from assay.serve.queue_health import QueueHealth, read_queue_health
 from assay.serve.stats import Stats, read_stats

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from assay import settings
-from assay.app import open_app
+from assay.app.opened import open_app
 from assay.cli.doctor.check import Check, Health, ill, unknown
 from assay.cli.doctor.deep_scans import check_deep_scans
 from assay.cli.doctor.machine import check_machine

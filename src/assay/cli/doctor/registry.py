@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from itertools import chain
 
-from assay.app import App, watch_limits
+from assay.app.looks import watch_limits
+from assay.app.opened import App
 from assay.certify.hallmark import open_hallmark
 from assay.cli.doctor.check import Check, ill, odd, well
 from assay.github.headers import CORE

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.app import open_app
+from assay.app.opened import open_app
 from assay.cli.exits import Exit
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson

@@ -7,7 +7,8 @@ from litestar import Router, get, post
 from litestar.params import JSONBody
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import App, discovery_asked, open_crawler
+from assay.app.discovery import discovery_asked, open_crawler
+from assay.app.opened import App
 from assay.discover.all_sources import named
 from assay.discover.crawl import Asked, Crawler
 from assay.discover.given import Given

@@ -7,7 +7,7 @@ import msgspec
 from litestar import Router, get, post
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import backfill_of
+from assay.app.looks import backfill_of
 from assay.projection.drift import Difference, Kind, SkillsHealth, read_skills_health
 from assay.projection.rebuild import rebuild
 from assay.serve.starter import starter_skills

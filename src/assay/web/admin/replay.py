@@ -8,7 +8,7 @@ from litestar import Router, get, post
 from litestar.params import FromQuery, JSONBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import open_replay
+from assay.app.looks import open_replay
 from assay.model.errors import Invalid
 from assay.model.verdict import Decision
 from assay.scan.ruleset import Ruleset, load_ruleset, parse_ruleset

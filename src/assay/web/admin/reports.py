@@ -9,7 +9,7 @@ from litestar import Router, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.blocklist import Threat
 from assay.model.security_report import ReportOutcome, SecurityReport

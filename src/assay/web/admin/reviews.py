@@ -8,7 +8,7 @@ from litestar import Router, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.errors import Conflict, NotFound
 from assay.model.source import Source

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Response, get
 from litestar.params import FromPath
 
-from assay.app import App
+from assay.app.opened import App
 from assay.certify.oms import sign_model
 from assay.model.naming import slug_in
 from assay.model.skill import Skill, SkillVersion

@@ -8,7 +8,7 @@ from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 from litestar.status_codes import HTTP_304_NOT_MODIFIED
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.errors import NotFound
 from assay.model.naming import slug_in
 from assay.model.skill import Skill, SkillVersion

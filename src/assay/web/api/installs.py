@@ -6,7 +6,7 @@ from litestar import Request, post
 from litestar.params import FromPath, JSONBody
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.errors import Invalid, Unavailable
 from assay.model.naming import said_version
 from assay.serve.updates import MOST, Installed, Update, check_updates

@@ -4,7 +4,7 @@ import structlog
 from litestar import Response, get
 from litestar.params import FromPath
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.errors import NotFound, Unavailable
 from assay.serve.listing import Listing, read_listing
 from assay.serve.skill_text import load_skill_text

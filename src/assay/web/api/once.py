@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response
 from litestar.params import HeaderParameter
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.errors import Conflict, Invalid
 from assay.store.answers import claim_key, keep_answer

@@ -8,7 +8,7 @@ from litestar.params import FromPath, JSONBody
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from assay.accounts.ownership import must_own, must_own_or_have_submitted
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.errors import NotFound
 from assay.model.skill import Skill

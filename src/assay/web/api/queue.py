@@ -5,7 +5,7 @@ from typing import Annotated
 from litestar import get
 from litestar.params import QueryParameter
 
-from assay.app import watch_limits
+from assay.app.looks import watch_limits
 from assay.serve.queue_health import read_queue_health
 from assay.serve.stuck import read_stuck
 from assay.web.access import ADMIN, PUBLIC

@@ -8,7 +8,7 @@ from litestar import MediaType, Request, Response, get
 from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_304_NOT_MODIFIED
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.category import Category
 from assay.model.skill import Tier, TrustTier
 from assay.model.skill_list import Sort

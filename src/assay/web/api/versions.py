@@ -6,7 +6,7 @@ from typing import Annotated
 from litestar import Response, get
 from litestar.params import FromPath, QueryParameter
 
-from assay.app import App
+from assay.app.opened import App
 from assay.serve.compare import FileChange, Pair, compare_sources, read_pair
 from assay.serve.skill_text import load_skill_text
 from assay.serve.versions import LATEST, read_version, read_versions

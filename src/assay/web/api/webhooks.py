@@ -7,7 +7,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import JSONBody
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app import App
+from assay.app.opened import App
 from assay.deepscan.messages import LARGEST_RESULT_BYTES, ScanResult
 from assay.deepscan.results import take_result
 from assay.deepscan.signature import SIGNATURE_HEADER, TIMESTAMP_HEADER, verify

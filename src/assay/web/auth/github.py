@@ -11,7 +11,8 @@ from litestar.status_codes import HTTP_303_SEE_OTHER
 
 from assay.accounts.seal import Claims, Purpose, is_over
 from assay.accounts.sign_in import sign_in_with_github
-from assay.app import App, open_github_sign_in, open_seal
+from assay.app.opened import App
+from assay.app.people import open_github_sign_in, open_seal
 from assay.github.oauth import GitHubSignIn
 from assay.model.errors import Forbidden, Invalid, NotFound
 from assay.web.access import PUBLIC

@@ -8,7 +8,8 @@ from litestar.status_codes import HTTP_200_OK
 
 from assay.accounts.sessions import Granted
 from assay.accounts.sign_in import Attempt, sign_in_with_password
-from assay.app import App, open_seal
+from assay.app.opened import App
+from assay.app.people import open_seal
 from assay.web.access import PUBLIC
 from assay.web.api.problems import problems
 from assay.web.auth.views import MeView, SignInBody, present_me

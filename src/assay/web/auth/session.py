@@ -9,7 +9,8 @@ from litestar.response import Redirect
 from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER, HTTP_307_TEMPORARY_REDIRECT
 
 from assay.accounts.sessions import Granted, end_session, refresh_session
-from assay.app import App, open_seal
+from assay.app.opened import App
+from assay.app.people import open_seal
 from assay.model.errors import Unauthenticated
 from assay.web.access import PUBLIC
 from assay.web.api.problems import problems

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from litestar import Request
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.errors import Invalid
 from assay.web.caller import caller_of, registry_of

@@ -10,7 +10,7 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Template
 from litestar.status_codes import HTTP_303_SEE_OTHER
 
-from assay.app import watch_limits
+from assay.app.looks import watch_limits
 from assay.control.order import reorder
 from assay.control.park import Handled, park
 from assay.control.pause import LONGEST_SECONDS, pause_queue, resume_queue

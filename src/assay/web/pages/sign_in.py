@@ -7,7 +7,7 @@ from litestar.params import QueryParameter, URLEncodedBody
 from litestar.response import Redirect, Template
 from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.errors import AssayError, Invalid, Throttled, Unauthenticated
 from assay.web.access import PUBLIC
 from assay.web.auth.password import LARGEST_BYTES, try_password

@@ -8,7 +8,7 @@ from litestar.params import FromPath
 from litestar.response import Redirect, Template
 from litestar.status_codes import HTTP_301_MOVED_PERMANENTLY
 
-from assay.app import App
+from assay.app.opened import App
 from assay.model.capability import Capabilities
 from assay.model.scan import Scan
 from assay.scan.front_matter import read_front_matter

@@ -1,0 +1,1 @@
+"""The only builder: from Settings to everything a process works with."""
