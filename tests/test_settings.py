@@ -172,7 +172,7 @@ def test_only_settings_reads_the_environment() -> None:
     source = Path(__file__).parent.parent / "src" / "assay"
     guilty = []
     for file in source.rglob("*.py"):
-        if file.name == "settings.py" or "examples" in file.parts:
+        if file == source / "settings" / "reading.py" or "examples" in file.parts:
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "name", None)

@@ -6,12 +6,13 @@ from pydantic import SecretStr
 
 from assay import settings
 from assay.model.errors import Forbidden, Invalid, Unauthenticated
+from assay.settings.values import HTTP_URL
 
 
 def address_of(url: str | None) -> str:
     """The address that is given, or that of this machine's registry; without a slash at its end."""
     base_url = (url or settings.read().base_url).rstrip("/")
-    if not re.fullmatch(settings.HTTP_URL, base_url):
+    if not re.fullmatch(HTTP_URL, base_url):
         raise bad_address(base_url)
     return base_url
 
