@@ -168,7 +168,7 @@ def test_the_environment_wins_over_the_file() -> None:
 
 
 def test_only_settings_reads_the_environment() -> None:
-    """R3, R19, R39, I61: no other file of the product touches `os.environ` or `os.getenv`, whatever it is called."""
+    """R3, R19, R32, R39, I61: no other file of the product touches `os.environ` or `os.getenv`, whatever it is called."""
     source = Path(__file__).parent.parent / "src" / "assay"
     guilty = []
     for file in source.rglob("*.py"):

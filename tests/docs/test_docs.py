@@ -24,7 +24,7 @@ FENCED = re.compile(r"^(`{3,})[^`]*?\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: str(path.relative_to(ROOT / "docs")))
 def test_generated_parts_are_fresh(path: Path) -> None:
-    """The state diagram, the settings and the OpenAPI document are made from the code: run `make docs`."""
+    """R62: the state diagram, the settings and the API are made from the code, so that a change of them is seen."""
     assert path.read_text() == GENERATED[path]
 
 

@@ -40,3 +40,19 @@ async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: s
                 "github_allowance",
             ):
                 assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
+
+
+async def test_a_mountain_of_old_records_goes_in_parts(database_url: str) -> None:
+    """I47: however much there is, one turn deletes no more than its part, and the next goes on from there."""
+    made = (
+        "INSERT INTO given_answer (scope, key, request_digest, created_at) SELECT 's', number::text, "
+        "'sha256:' || repeat('0', 64), now() - interval '8 days' FROM generate_series(1, 25) AS number"
+    )
+    async with open_database(database_url) as store:
+        async with store.begin() as db:
+            await db.execute(text(made))
+        gone = []
+        for _ in range(4):
+            async with store.begin() as db:
+                gone.append(await forget_old_records(db, at_most=10))
+    assert gone == [10, 10, 5, 0]

@@ -63,8 +63,8 @@ FORGOTTEN = tuple(
 )
 
 
-async def forget_old_records(db: AsyncConnection) -> int:
+async def forget_old_records(db: AsyncConnection, at_most: int = AT_MOST) -> int:
     """The queue's log, processes not seen and deliveries after a day; answers and scan nodes not seen after a week;
-    runs of discovery and what GitHub said after a month; returns how many rows.
+    runs of discovery and what GitHub said after a month. At most so many of each kind; returns how many rows.
     """
-    return sum([(await db.execute(statement, {"at_most": AT_MOST})).rowcount for statement in FORGOTTEN])
+    return sum([(await db.execute(statement, {"at_most": at_most})).rowcount for statement in FORGOTTEN])
