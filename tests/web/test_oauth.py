@@ -26,12 +26,6 @@ CALLBACK = "http://127.0.0.1:8000/auth/github/callback"
 
 
 @pytest.fixture
-def time() -> MovableTime:
-    """The time of the registry."""
-    return MovableTime()
-
-
-@pytest.fixture
 async def app(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[App]:
     """A registry that is an OAuth app of its GitHub, where `Alice` sits at the browser."""
     github.add_oauth_app(CLIENT_ID, CLIENT_SECRET, CALLBACK)

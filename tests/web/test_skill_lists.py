@@ -1,64 +1,21 @@
 """Lists and searches of the catalogue over HTTP: filters, orders, pages, numbers."""
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-import pytest
-from sqlalchemy import text
-
 from assay.control.blocklist import block
 from assay.model.blocklist import BlocklistEntry, Target, Threat
-from assay.model.errors import Unavailable
 from assay.model.finding import Severity
-from assay.model.skill_list import Filters, Sort
 from assay.model.standing import Standing
 from assay.publish.withdraw import remark, restore, unlist, withdraw, yank
 from assay.serve.search import read_skills
 from assay.serve.skill_query import SkillQuery
 from assay.store.listings import lock_skill, rename
-from assay.store.search import CANDIDATES, Page, search
 from tests.catalogue import publish as publish_versions
 from tests.conftest import Registry
 from tests.skills import a_skill
+from tests.web.listings import NOW, a_catalogue, listed, run
 from tests.web.test_api_skills import LIST, SEARCH, found, publish
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-async def listed(registry: Registry, **given: Any) -> list[str]:
-    """The names of a list, in its order."""
-    answer = await registry.client.get(LIST, params=given)
-    assert answer.status_code == 200, answer.text
-    return [each["name"].rpartition("/")[2] for each in answer.json()["skills"]]
-
-
-async def run(registry: Registry, sql: str, **values: Any) -> None:
-    """One statement, committed."""
-    async with registry.app.store.begin() as db:
-        await db.execute(text(sql), values)
-
-
-async def a_catalogue(registry: Registry) -> None:
-    """Four skills of two owners that differ in everything a list is narrowed or ordered by."""
-    await publish(registry, "acme/tools", {"pdf": "Reads documents.", "csv": "Reads tables."})
-    await publish(registry, "zeta/kit", {"scan": "Reads networks.", "poem": "Writes and reads."})
-    facts = {
-        "pdf": ("documents", "SCANNED", "T1", ["Office", "files"], 5, 300, 7, 1),
-        "csv": ("data", "VERIFIED", "T3", ["files"], None, 200, 9, 2),
-        "scan": ("security", "CERTIFIED", "T4", [], 90, 100, 1, 3),
-        "poem": ("writing", "SCANNED", "T2", ["office"], 0, 400, 0, 4),
-    }
-    for slug, (category, tier, trust, labels, stars, installs, trending, age) in facts.items():
-        await run(
-            registry,
-            "UPDATE skill SET category = :category, tier = :tier, trust_tier = :trust, labels = :labels, stars = :stars, "
-            "installs = :installs, trending_7d = :trending, created_at = now() - make_interval(days => :age), "
-            "updated_at = now() + make_interval(days => :age) WHERE name LIKE '%/' || :slug",
-            **{"category": category, "tier": tier, "trust": trust, "labels": labels, "stars": stars},
-            **{"installs": installs, "trending": trending, "age": age, "slug": slug},
-        )
-
 
 FILTERED = [
     ({"category": "security"}, {"scan"}),
@@ -341,120 +298,6 @@ async def test_the_vskill_cli_finds_all_it_reads(registry: Registry) -> None:
     assert answer.headers["X-Search-Source"] == "postgres"
     assert answer.headers["Server-Timing"].startswith("wait;dur=")
     assert (await registry.client.get(LIST)).headers["X-Search-Source"] == "postgres"
-
-
-async def test_almost_right_is_found_if_nothing_is_right(registry: Registry) -> None:
-    """I53: a typing mistake finds names like it, and says so; what is found by words is never mixed with it."""
-    await publish(registry, "acme/cloud", {"kubernetes-deploy": "Rolls out.", "invoices": "Writes bills."})
-    answer = (await registry.client.get(SEARCH, params={"q": "kubrenetes"})).json()
-    assert [each["skillSlug"] for each in answer["results"]] == ["kubernetes-deploy"]
-    assert answer["approximate"] is True
-    assert "These have names like it" in (await registry.client.get("/skills?q=kubrenetes")).text
-    answer = (await registry.client.get(SEARCH, params={"q": "kubernetes"})).json()
-    assert answer["approximate"] is False
-    assert await found(registry, "xyzzyplugh") == []
-
-
-@pytest.mark.parametrize(
-    ("words", "slugs"),
-    [
-        ("图表", ["sheets"]),
-        ("表图", []),
-        ("图表 pdf", ["sheets"]),
-        ("pdf电子", ["sheets"]),
-        ("スライド", ["slides"]),
-        ("ライ", ["slides"]),
-        ("发票", ["label"]),
-        ("แปลภาษา", ["thai"]),
-    ],
-)
-async def test_scripts_without_spaces(registry: Registry, words: str, slugs: list[str]) -> None:
-    """R4: from two characters on, in names, descriptions and labels; in the order in which they are written."""
-    await publish(
-        registry,
-        "acme/office",
-        {
-            "sheets": "把电子表格转换成图表, pdf 也可以。",
-            "slides": "プレゼンのスライドを作る。",
-            "thai": "เครื่องมือแปลภาษาไทย",
-            "label": "Nothing to see.",
-        },
-    )
-    await run(registry, "UPDATE skill SET labels = '{发票}' WHERE name LIKE '%label'")
-    assert await found(registry, words) == [f"acme/office/{slug}" for slug in slugs]
-
-
-async def test_words_of_path_labels_category_and_beginnings(registry: Registry) -> None:
-    """I53: every token is in the index, wherever it stands; short beginnings are those of names."""
-    await publish(registry, "acme/tools", {"pdf-forms": "Fills the fields.", "poem": "Writes."})
-    await run(registry, "UPDATE skill SET labels = '{paper-work}', category = 'documents', "
-              "skill_path = 'office/desk/SKILL.md' WHERE name LIKE '%forms'")  # fmt: skip
-    for words in (
-        "desk",
-        "office",
-        "paper",
-        "paper-work",
-        "documents",
-        "pd",
-        "pdf-f",
-        "the fields",
-        "fields the",
-        "tools pdf",
-    ):
-        assert (await found(registry, words))[0] == "acme/tools/pdf-forms", words
-    assert await found(registry, "label:") == await found(registry, "=category:documents") == []
-
-
-async def test_a_common_word_costs_no_more_than_so_many_candidates(registry: Registry) -> None:
-    """I52, I54: of a word that everything has, so many are looked at and the most starred are among them."""
-    await publish(registry, "acme/tools", {"pdf": "Reads common things."})
-    await run(
-        registry,
-        """
-        WITH listed AS (
-            INSERT INTO skill (id, name, repository_id, skill_path, display_name, description, author, tier, method,
-                score, trust_score, trust_tier, current_version_id, stars)
-            SELECT gen_random_uuid(), 'acme/tools/copy-' || number, repository_id, 'copy/' || number, 'Copy', description,
-                author, tier, method, score, trust_score, trust_tier,
-                gen_random_uuid(), CASE WHEN number = 6500 THEN 99999 ELSE 1 END
-            FROM skill, generate_series(1, 6500) AS number RETURNING id, current_version_id
-        )
-        INSERT INTO skill_version (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark)
-        SELECT listed.current_version_id, listed.id, '1.0.0', 1, content_digest, commit, scan_id, tier, score, '{}'
-        FROM listed, skill_version
-        """,
-    )
-    answer = (await registry.client.get(SEARCH, params={"q": "common"})).json()
-    assert answer["results"][0]["name"] == "acme/tools/copy-6500"
-    assert (answer["total"], answer["totalIsExact"], answer["facets"]["isExact"]) == (CANDIDATES, False, False)
-    await run(registry, "UPDATE skill SET created_at = now() + interval '1 day' WHERE name = 'acme/tools/copy-3'")
-    answer = (await registry.client.get(SEARCH, params={"q": "common", "sort": "newest", "limit": 1})).json()
-    assert answer["results"][0]["name"] == "acme/tools/copy-3"
-    # Exact names are always among the candidates, and lists know their number.
-    assert (await found(registry, "acme/tools/copy-77"))[0] == "acme/tools/copy-77"
-    assert (await found(registry, "copy-78"))[0] == "acme/tools/copy-78"
-    answer = (await registry.client.get(LIST, params={"source": "acme", "sort": "stars", "limit": 1})).json()
-    assert (answer["total"], answer["totalIsExact"], answer["facets"]["category"]) == (2_000, False, None)
-    assert answer["skills"][0]["name"] == "acme/tools/copy-6500"
-    assert (await registry.client.get(LIST)).json()["total"] == 6_501
-
-
-async def test_a_search_that_takes_too_long_is_ended(registry: Registry) -> None:
-    """I52: nobody waits for ever, and the answer says what to do."""
-    await publish(registry, "acme/tools", {"pdf": "Reads documents."})
-    async with registry.app.store.begin() as db:
-        # A function that is called for every candidate takes its time.
-        await db.execute(text("CREATE SCHEMA slow"))
-        await db.execute(
-            text(
-                "CREATE FUNCTION slow.ts_rank(tsvector, tsquery) RETURNS float4 LANGUAGE sql VOLATILE AS "
-                "$$ SELECT pg_sleep(10); SELECT 1::float4 $$"
-            )
-        )
-        await db.execute(text("SET LOCAL search_path = slow, pg_catalog, public"))
-        with pytest.raises(Unavailable, match=r"took longer than 3 s\. Ask for a name") as refused:
-            await search(db, "documents", Filters(), Page(Sort.RELEVANCE, None, 10, 0))
-    assert refused.value.code == "search_timeout"
 
 
 async def test_who_has_an_answer_already_is_told_so(registry: Registry) -> None:

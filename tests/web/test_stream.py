@@ -1,45 +1,34 @@
 """Live events over HTTP: what a client is sent, what is refused, and what a stream must not hold."""
 
-import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from litestar.types import Message
 
 from assay.model.submission import State
 from assay.serve.audience import AudienceOptions
-from assay.serve.happenings import EVERYBODY
-from assay.serve.listener import Listener, Patience
 from assay.serve.live import Hub
 from assay.store.database import PoolOptions
 from assay.store.transitions import Step
-from assay.web.api.event_views import encode_happenings, encode_opening
+from assay.web.api.event_views import encode_happenings
 from assay.web.openapi import render_openapi
-from assay.web.stream import CUT, EventStream
 from tests.conftest import Registry
 from tests.processes import until
-from tests.streams import (
-    STREAM,
-    Parser,
-    a_batch,
-    a_submission,
-    changes_of_the_queue,
-    go_around,
-    reading,
-    serving,
-    step_on,
-)
+from tests.streams import STREAM, a_batch, a_submission, changes_of_the_queue, go_around, reading, serving, step_on
 from tests.web.people import cookies_of, signed_in
 from tests.web.test_health import series
 from tests.web.test_openapi import check
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
 REASON = {"reason_code": "critical", "reason_message": "It steals.", "next_step": None}
+
+
 SCANNING = Step(State.TIER1_SCANNING, "fetched", {"commit": "c" * 40})
 
 
@@ -303,154 +292,6 @@ async def test_too_many_streams_are_refused(registry: Registry) -> None:
         await until_nobody_listens(url)
         async with reading(url):
             pass
-
-
-class Wire:
-    """A connection as a server gives it to an application, whose other side may stop reading."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-        self.is_open = asyncio.Event()
-        self.is_open.set()
-        self.left, self.was_cut, self.is_complete = asyncio.Event(), asyncio.Event(), False
-
-    @property
-    def scope(self) -> dict[str, Any]:
-        """With the means to cut the connection."""
-        return {"type": "http", "extensions": {CUT: {"abort": self.cut}}}
-
-    def cut(self) -> None:
-        """As a transport does it: the other side has left."""
-        self.was_cut.set()
-        self.left.set()
-
-    async def receive(self) -> Message:
-        """The end of the request, then nothing until the other side leaves."""
-        await self.left.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Message) -> None:
-        """Waits while the other side does not read."""
-        await self.is_open.wait()
-        if message["type"] == "http.response.body":
-            self.sent.append(message["body"])
-            self.is_complete = not message["more_body"]
-
-    @property
-    def parser(self) -> Parser:
-        """Everything that has arrived."""
-        parser = Parser()
-        for line in b"".join(self.sent).decode().split("\n"):
-            parser.feed(line)
-        return parser
-
-
-async def stream_on(live: Hub, wire: Wire, keepalive_seconds: float = 60) -> asyncio.Task[None]:
-    """An open stream of everything."""
-    listener = await live.listen(EVERYBODY, None)
-    stream = EventStream(live, listener, encode_opening(listener.start), keepalive_seconds)
-    return asyncio.create_task(stream(wire.scope, wire.receive, wire.send))  # type: ignore[arg-type]
-
-
-async def reached(condition: Callable[[], bool]) -> bool:
-    """For `until`."""
-    return condition()
-
-
-def a_hub(registry: Registry, **patience: float) -> Hub:
-    """Live events of a process, more or less patient."""
-    options = AudienceOptions(patience=Patience(**patience))  # type: ignore[arg-type]
-    return Hub(registry.app.store, registry.app.database_url, encode_happenings, options)
-
-
-async def test_a_quiet_stream_is_kept_alive(registry: Registry) -> None:
-    """A comment now and then, whose id moves on with what happens to others."""
-    live, wire = a_hub(registry), Wire()
-    streaming = await stream_on(live, wire, keepalive_seconds=0.01)
-    await until(lambda: reached(lambda: len(wire.parser.comments) > 2))
-    assert set(wire.parser.comments) == {"keepalive"}
-    await a_submission(registry.app.store)
-    await until(lambda: reached(lambda: len(wire.parser.events) == 1))
-    number = len(wire.parser.comments)
-    await until(lambda: reached(lambda: len(wire.parser.comments) > number))
-    assert wire.parser.last_id == "1"
-    wire.left.set()
-    await streaming
-    assert len(live.audience) == 0
-
-
-async def test_no_keepalive_passes_over_what_waits(registry: Registry) -> None:
-    """I68: something happens in the very moment in which a quiet stream is kept alive; its id must not go first."""
-
-    class Drowsy(Listener):
-        """Something is in its queue, and it does not wake up in time."""
-
-        async def wait(self) -> None:
-            if not wire.parser.events:
-                await asyncio.Event().wait()
-            await super().wait()
-
-    live, wire = a_hub(registry), Wire()
-    listener = await live.listen(EVERYBODY, None)
-    listener.__class__ = Drowsy
-    await a_submission(registry.app.store)
-    await until(lambda: reached(lambda: live.newest == 1))
-    stream = EventStream(live, listener, encode_opening(listener.start), keepalive_seconds=0.01)
-    streaming = asyncio.create_task(stream(wire.scope, wire.receive, wire.send))  # type: ignore[arg-type]
-    await until(lambda: reached(lambda: len(wire.sent) > 1))
-    assert wire.sent[1].startswith(b"event: submission_created")
-    wire.left.set()
-    await streaming
-
-
-async def test_who_does_not_take_what_is_sent_is_cut_off(registry: Registry) -> None:
-    """I64: a write that is stuck ends the stream after a while; the others hear everything meanwhile."""
-    live, stuck, well = a_hub(registry, seconds=0.2), Wire(), Wire()
-    streams = [await stream_on(live, stuck), await stream_on(live, well)]
-    await until(lambda: reached(lambda: bool(stuck.sent and well.sent)))
-    stuck.is_open.clear()
-    before = await a_submission(registry.app.store)
-    await go_around(registry.app.store, before)
-    async with asyncio.timeout(60):
-        await streams[0]
-    assert stuck.was_cut.is_set()
-    assert not stuck.is_complete
-    assert (live.audience.tally.listeners_dropped, len(live.audience)) == (1, 1)
-    await until(lambda: reached(lambda: len(well.parser.events) == 3))
-    well.left.set()
-    await streams[1]
-    assert not well.was_cut.is_set()
-
-
-async def test_who_falls_too_far_behind_is_cut_off_at_once(registry: Registry) -> None:
-    """I64: the bound on what waits counts, not only the time of a write."""
-    live, stuck = a_hub(registry, entries=3, seconds=10_000), Wire()
-    streaming = await stream_on(live, stuck)
-    await until(lambda: reached(lambda: bool(stuck.sent)))
-    stuck.is_open.clear()
-    before = await a_submission(registry.app.store)
-    for _ in range(4):
-        before = await go_around(registry.app.store, before)
-    async with asyncio.timeout(60):
-        await streaming
-    assert stuck.was_cut.is_set()
-    assert (live.audience.tally.listeners_dropped, len(live.audience)) == (1, 0)
-
-
-async def test_stopping_waits_for_nobody(registry: Registry) -> None:
-    """All streams end at once: properly for those who read, cut for those who do not."""
-    live, stuck, well = a_hub(registry, seconds=10_000), Wire(), Wire()
-    streams = [await stream_on(live, stuck), await stream_on(live, well)]
-    await until(lambda: reached(lambda: bool(stuck.sent and well.sent)))
-    stuck.is_open.clear()
-    await a_submission(registry.app.store)
-    await until(lambda: reached(lambda: len(well.parser.events) == 1))
-    await live.close()
-    async with asyncio.timeout(60):
-        await asyncio.gather(*streams)
-    assert well.is_complete
-    assert stuck.was_cut.is_set()
-    assert live.audience.tally.listeners_dropped == 0, "they did nothing wrong"
 
 
 async def test_a_listener_that_leaves_is_forgotten(registry: Registry, url: str) -> None:
