@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, field_validator
 
 from assay.model.deep_scan import DeepTool
-from assay.settings.values import split
+from assay.settings.values import Part, split
 
 
-class DeepScanSettings(BaseModel):
+class DeepScanSettings(Part):
     """The external tools that look at what is published."""
 
     deep_scan_tools: tuple[DeepTool, ...] = Field(

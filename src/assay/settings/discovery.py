@@ -2,13 +2,13 @@
 
 import re
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, field_validator
 
 from assay.model.discovery import MOST_RESULTS, SOURCE_NAMES, RegistryKind
-from assay.settings.values import HttpUrl, Words
+from assay.settings.values import HttpUrl, Part, Words
 
 
-class DiscoverySettings(BaseModel):
+class DiscoverySettings(Part):
     """Where skills are looked for."""
 
     discovery: bool = Field(False, description="Whether `assay up` looks for skills, too.")

@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from assay.github.auth import AppOptions
 from assay.model.repository import Host, RepositoryName
-from assay.settings.values import HttpUrl, Listed, Secret, Words
+from assay.settings.values import HttpUrl, Listed, Part, Secret, Words
 
 
-class GitHubSettings(BaseModel):
+class GitHubSettings(Part):
     """GitHub and other git hosts, and the people who come from there."""
 
     github_tokens: Annotated[tuple[SecretStr, ...], Listed] = Field(

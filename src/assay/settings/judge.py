@@ -2,12 +2,12 @@
 
 from typing import Self
 
-from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from assay.settings.values import HttpUrl
+from assay.settings.values import HttpUrl, Part
 
 
-class JudgeSettings(BaseModel):
+class JudgeSettings(Part):
     """Where the line is drawn, and the model that is asked."""
 
     fast_approve_threshold: int = Field(75, ge=0, le=100, description="Scores above it need no LLM judge at first.")

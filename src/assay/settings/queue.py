@@ -1,9 +1,11 @@
 """How the queue is worked on, and from when on something is wrong with it."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from assay.settings.values import Part
 
 
-class QueueSettings(BaseModel):
+class QueueSettings(Part):
     """How the queue is worked on, and from when on something is wrong with it."""
 
     worker_batch: int = Field(10, ge=1, le=100, description="Jobs that a worker claims at once.")

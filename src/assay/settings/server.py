@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator
 
-from assay.settings.values import HttpUrl, Secret
+from assay.settings.values import HttpUrl, Part, Secret
 
 
-class ServerSettings(BaseModel):
+class ServerSettings(Part):
     """Where a registry keeps things, and where it answers."""
 
     data_dir: Path = Field(Path("data"), description="Embedded PostgreSQL, blobs, keys and generated secrets.")

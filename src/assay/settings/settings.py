@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Self
 
-from pydantic import ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from assay.model.errors import Invalid
 from assay.settings.deep_scan import DeepScanSettings
@@ -19,8 +19,6 @@ SECRET_FIELDS = ("internal_key", "jwt_secret", "webhook_secret")
 
 class Settings(DeepScanSettings, DiscoverySettings, JudgeSettings, QueueSettings, GitHubSettings, ServerSettings):
     """All settings; each field is the variable of the same name in capitals, with the prefix ASSAY_."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
     @model_validator(mode="after")
     def _many_machines_bring_their_secrets(self) -> Self:

@@ -1,10 +1,16 @@
-"""Kinds of values that settings have."""
+"""Parts of the settings, and the kinds of values that they have."""
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 SHORTEST_SECRET = 32
+
+
+class Part(BaseModel):
+    """Settings of one part of the registry; checked with all others, and not by itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, defer_build=True)
 
 
 def _long_enough(value: SecretStr) -> SecretStr:
