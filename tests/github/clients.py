@@ -1,6 +1,6 @@
 """Clients of the fake GitHub, with a clock that tests move."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -38,7 +38,7 @@ def urls_of(server: FakeServer) -> GitHubUrls:
 
 @asynccontextmanager
 async def a_process(
-    server: FakeServer, clock: HandClock, store: Database, identities: Sequence[Identity | str]
+    server: FakeServer, clock: Callable[[], float], store: Database, identities: Sequence[Identity | str]
 ) -> AsyncIterator[GitHub]:
     """What one process has: connections, a budget and a memory of its own, on the database of all."""
     known = tuple(GitHubAuth(each) if isinstance(each, str) else each for each in identities)
