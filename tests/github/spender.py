@@ -20,7 +20,7 @@ async def spend(database_url: str, base_url: str, commit: str, tokens: list[str]
         open_database(database_url) as store,
         a_process(FakeServer(base_url), time.time, store, tokens) as github,
     ):
-        print("ready", flush=True)  # noqa: T201 - whoever started this one waits for it
+        print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
 
         async def work() -> None:
@@ -37,4 +37,4 @@ async def spend(database_url: str, base_url: str, commit: str, tokens: list[str]
 
 
 if __name__ == "__main__":
-    print(asyncio.run(spend(**json.loads(sys.stdin.readline()))))  # noqa: T201 - what it has to say
+    print(asyncio.run(spend(**json.loads(sys.stdin.readline()))))
