@@ -130,11 +130,15 @@ async def list_repositories(github: GitHub, owner: str, *, page: int = 1) -> lis
     return [_found(each) for each in listed]
 
 
-async def list_events(github: GitHub, owner: str | None = None, *, page: int = 1) -> list[PublicEvent]:
-    """A page of what happened lately, anywhere or at one organisation; it costs no call if nothing is new."""
+async def poll_events(github: GitHub, owner: str | None = None, *, page: int = 1) -> tuple[list[PublicEvent], float]:
+    """A page of what happened lately, anywhere or at one organisation, and the seconds before the next look.
+
+    It costs no call if nothing is new.
+    """
     place = f"orgs/{quote(owner)}/events" if owner else "events"
-    listed = await _get_list(github, _url(github, place, {"per_page": PER_PAGE, "page": page}), list[_Event])
-    return [PublicEvent(each.id, each.type, _name(each.repo.name), each.created_at) for each in listed]
+    kind: Any = list[_Event]
+    listed, pause = await github.poll(_url(github, place, {"per_page": PER_PAGE, "page": page}), kind)
+    return [PublicEvent(each.id, each.type, _name(each.repo.name), each.created_at) for each in listed], pause
 
 
 def _url(github: GitHub, place: str, parameters: dict[str, Any]) -> str:
