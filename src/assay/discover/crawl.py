@@ -221,7 +221,7 @@ class _Run:
             fits = len(fresh) <= room
             claimed = await claim_fresh(db, page.candidates, source=name, room=room)
             after, is_last = (page.checkpoint, page.is_last) if fits else (self.checkpoint, False)
-            counted = {"found": len(page.candidates), "new": len(claimed)}
+            counted = {"found": len(page.candidates), "new": len(claimed), "cut": page.cut if fits else 0}
             if not await keep_page(db, name, self.id, checkpoint=after, is_last=is_last, **counted):
                 raise LeaseLost(f"{name} is run by somebody else.")
             await note_sightings(db, name, page.candidates)

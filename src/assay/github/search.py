@@ -41,6 +41,11 @@ class Results:
     total: int
     is_incomplete: bool
 
+    def missing(self, page: int, shown: int) -> int:
+        """How many of its results a page lacks, because GitHub did not come to them in time."""
+        wanted = min(PER_PAGE, min(self.total, RESULT_CAP) - (page - 1) * PER_PAGE)
+        return max(0, wanted - shown) if self.is_incomplete else 0
+
 
 @dataclass(frozen=True, slots=True)
 class CodeResults(Results):
