@@ -1,33 +1,53 @@
-"""`make bench`: every benchmark in turn; prints the figures and writes benchmarks/results.json."""
+"""`make bench`: every benchmark in turn, or those that are named; prints figures, writes benchmarks/results.json."""
 
 import argparse
 import asyncio
 import json
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
-from benchmarks import bulk, pipeline, routes, scale, search
+from benchmarks import bulk, crawl, pipeline, routes, scale, search
 
 RESULTS = Path(__file__).parent / "results.json"
 
 
-def main() -> None:
-    """Run them all; `--quick` only shows that they still run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small numbers, and no results.json")
-    quick = parser.parse_args().quick
-    results = {
-        "pipeline": asyncio.run(pipeline.measure(30 if quick else 500)),
-        "bulk": asyncio.run(bulk.measure(2 if quick else 15)),
-        "scale": asyncio.run(scale.measure(300, 3, times=10) if quick else scale.measure(30_000, scale.REPEATS)),
-        "search": asyncio.run(search.measure((300, 900), 3) if quick else search.measure(search.SIZES, search.REPEATS)),
-        "routes": asyncio.run(routes.measure(300, 10) if quick else routes.measure(routes.SKILLS, routes.REQUESTS)),
+def all_benchmarks(*, quick: bool) -> dict[str, Callable[[], Coroutine[Any, Any, dict[str, float]]]]:
+    """By name, in the order in which they run; `quick` is small numbers."""
+    if quick:
+        return {
+            "pipeline": lambda: pipeline.measure(30),
+            "bulk": lambda: bulk.measure(2),
+            "scale": lambda: scale.measure(300, 3, times=10),
+            "search": lambda: search.measure((300, 900), 3),
+            "routes": lambda: routes.measure(300, 10),
+            "crawl": lambda: crawl.measure(10, 2, 4),
+        }
+    return {
+        "pipeline": lambda: pipeline.measure(500),
+        "bulk": lambda: bulk.measure(15),
+        "scale": lambda: scale.measure(30_000, scale.REPEATS),
+        "search": lambda: search.measure(search.SIZES, search.REPEATS),
+        "routes": lambda: routes.measure(routes.SKILLS, routes.REQUESTS),
+        "crawl": lambda: crawl.measure(crawl.REPOSITORIES, crawl.SKILLS, crawl.COMPARED),
     }
+
+
+def main() -> None:
+    """Run all, or those that are named; `--quick` only shows that they still run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="which ones; all, if none is named")
+    parser.add_argument("--quick", action="store_true", help="small numbers, and no results.json")
+    options = parser.parse_args()
+    benchmarks = all_benchmarks(quick=options.quick)
+    results = {name: asyncio.run(benchmarks[name]()) for name in options.names or benchmarks}
     for benchmark, figures in results.items():
         print(benchmark)
         for name, value in figures.items():
             print(f"  {name:60} {value:10.2f}")
-    if not quick:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if not options.quick:
+        known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps(known | results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

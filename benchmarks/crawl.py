@@ -1,6 +1,6 @@
 """Discovery of many repositories: everything once, within budgets, through failures and a crash; what it costs.
 
-    python -m benchmarks.crawl [--repositories 2000] [--skills 10]
+    python -m benchmarks.crawl [--repositories 2000] [--skills 10] [--compared 200]
 
 The loopback GitHub is a process of its own: three tokens with limits, every twentieth answer of its API an error, one
 repository in twenty renamed. `assay crawl --once` reads code search, topics and a list that has the old names; it is
@@ -34,6 +34,7 @@ from assay.discover.schedule import register
 from assay.settings import Settings
 from benchmarks.pipeline import a_registry, environment
 
+REPOSITORIES, SKILLS, COMPARED = 2_000, 10, 200
 TOKENS = ("bench-one", "bench-two", "bench-three")
 FAIL_EVERY = 20
 # What GitHub takes to answer for a tree.
@@ -223,15 +224,15 @@ def _read(github: dict[str, Any], place: str) -> dict[str, Any]:
         return json.load(answer)
 
 
-async def measure(repositories: int, skills: int) -> dict[str, float]:
-    """All figures, in one run."""
+async def measure(repositories: int, skills: int, compared: int) -> dict[str, float]:
+    """All figures, in one run; so many repositories are looked into side by side, and one by one."""
     world = World(repositories, skills, renamed=max(1, repositories // 20))
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
         Path(folder).chmod(0o755)
         started = time.perf_counter()
         results = await through_a_crash(world, Path(folder))
         results["repositories a second, with the crash"] = repositories / (time.perf_counter() - started)
-    calm = World(max(20, repositories // 10), skills, latency_ms=LATENCY_MS, is_limited=False)
+    calm = World(compared, skills, latency_ms=LATENCY_MS, is_limited=False)
     seconds = {}
     for name, batch_size in (("parallel", 20), ("sequential", 1)):
         with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
@@ -246,10 +247,11 @@ async def measure(repositories: int, skills: int) -> dict[str, float]:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repositories", type=int, default=2_000)
-    parser.add_argument("--skills", type=int, default=10)
+    parser.add_argument("--repositories", type=int, default=REPOSITORIES)
+    parser.add_argument("--skills", type=int, default=SKILLS)
+    parser.add_argument("--compared", type=int, default=COMPARED, help="looked into side by side, and one by one")
     options = parser.parse_args()
-    for name, value in asyncio.run(measure(options.repositories, options.skills)).items():
+    for name, value in asyncio.run(measure(options.repositories, options.skills, options.compared)).items():
         print(f"{name:60} {value:10.2f}")
 
 

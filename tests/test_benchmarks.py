@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,17 @@ from tests.skills import a_bad_skill, a_skill
 ROOT = Path(__file__).parent.parent
 
 
+def figures_of(*names: str) -> str:
+    """What these benchmarks print, with small numbers."""
+    command = [sys.executable, "-m", "benchmarks", "--quick", *names]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    return finished.stdout
+
+
 def test_the_benchmarks_run_and_print_ratios() -> None:
     """R31: submissions a second against the bare loop and one at a time; calls for one repository; reading at scale."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--quick"], cwd=ROOT, capture_output=True, text=True, timeout=200
-    )
-    assert finished.returncode == 0, finished.stderr[-2000:]
+    printed = figures_of("pipeline", "bulk", "scale", "search", "routes")
     for figure in (
         "end to end / fetch + scan alone",
         "end to end / one at a time",
@@ -30,7 +36,16 @@ def test_the_benchmarks_run_and_print_ratios() -> None:
         "skill page: p50 grows",
         "list: CPU time / bare framework",
     ):
-        assert figure in finished.stdout
+        assert figure in printed
+
+
+def test_discovery_is_measured_through_a_crash_and_against_one_by_one() -> None:
+    """R31, R35: everything once, no call over the budget of a token, and how much faster side by side is."""
+    printed = figures_of("crawl")
+    assert re.search(r"skills found and submitted +20\.00", printed)
+    assert re.search(r"core calls over budget +0\.00", printed)
+    for figure in ("calls charged a skill", "side by side / one by one (times)"):
+        assert figure in printed
 
 
 def a_corpus(folder: Path) -> Path:

@@ -26,6 +26,7 @@ from assay.model.standing import Remark, VersionStatus
 from assay.model.verdict import Decision, Path, Weighed
 from assay.publish.recertify import recertify
 from assay.publish.withdraw import withdraw, yank
+from assay.queue.turns import do_each, keep_going
 from assay.scanners.pool import Scanners
 from assay.store.database import Database
 from assay.store.judgements import find_judgements
@@ -57,32 +58,17 @@ class SecondLook:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look at what is due until `stopping`; any number of processes may do so."""
-        while not stopping.is_set():
-            try:
-                looked_at = await self.look()
-            except Unavailable as outage:
-                log.warning("Nothing is looked at again for now", problem=outage.message)
-                looked_at = 0
-            if not looked_at:
-                try:
-                    await asyncio.wait_for(stopping.wait(), IDLE_SECONDS)
-                except TimeoutError:
-                    continue
+        await keep_going(self._turn, stopping, "Nothing is looked at again for now", after_seconds=IDLE_SECONDS)
 
     async def look(self) -> int:
-        """Look at a batch of what is due. Returns how many."""
+        """Look at a batch of what is due. Returns how many. What fails is held for a while, and then due again."""
         async with self.store.begin() as db:
             due = await take_second_looks(db, limit=BATCH, held_seconds=HELD_SECONDS)
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(each: Due) -> None:
-            async with gate:
-                await self._look_at(each)
-
-        async with asyncio.TaskGroup() as group:
-            for each in due:
-                group.create_task(one(each))
+        await do_each(due, self._look_at, "A second look is lost", at_once=AT_ONCE, name=lambda each: each.digest)
         return len(due)
+
+    async def _turn(self) -> float:
+        return 0.0 if await self.look() else IDLE_SECONDS
 
     async def _look_at(self, due: Due) -> None:
         try:

@@ -23,6 +23,7 @@ from assay.model.repository import Host
 from assay.model.standing import Remark, Standing
 from assay.publish.identity import record_identity
 from assay.publish.withdraw import restore, tombstone
+from assay.queue.turns import do_each, keep_going
 from assay.store.blocklist import hold_blocklist
 from assay.store.database import Database
 from assay.store.listings import names_in, update_stars
@@ -55,38 +56,17 @@ class Watch:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look at what is due until `stopping`; any number of processes may do so."""
-        while not stopping.is_set():
-            try:
-                looked_at = await self.look()
-            except Unavailable as outage:
-                log.warning("Sources are not watched for now", problem=outage.message)
-                looked_at = 0
-            if not looked_at:
-                try:
-                    await asyncio.wait_for(stopping.wait(), IDLE_SECONDS)
-                except TimeoutError:
-                    continue
+        await keep_going(self._turn, stopping, "Sources are not watched for now", after_seconds=IDLE_SECONDS)
 
     async def look(self) -> int:
-        """Look at a batch of what is due. Returns how many."""
+        """Look at a batch of what is due. Returns how many. What cannot be written down is looked at again."""
         async with self.store.begin() as db:
             due = await take_due(db, limit=BATCH, held_seconds=HELD_SECONDS)
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(each: Due) -> None:
-            """What cannot be written down is looked at again, and keeps nobody from looking at the others."""
-            async with gate:
-                try:
-                    await self._look_at(each)
-                except Unavailable as outage:
-                    log.warning("A look is lost", repository=str(each.repository.name), problem=outage.message)
-                except Exception:
-                    log.exception("A bug stopped a look at a source", repository=str(each.repository.name))
-
-        async with asyncio.TaskGroup() as group:
-            for each in due:
-                group.create_task(one(each))
+        await do_each(due, self._look_at, "A look at a source is lost", at_once=AT_ONCE, name=_name_of)
         return len(due)
+
+    async def _turn(self) -> float:
+        return 0.0 if await self.look() else IDLE_SECONDS
 
     async def _look_at(self, due: Due) -> None:
         """Whatever the host says becomes a row; that it says nothing says nothing about the skill."""
@@ -152,6 +132,10 @@ class Watch:
             if self.clock.now() - since >= self.grace:
                 why = Remark(CODE, missing.message, self.clock.now(), BY)
                 await take_down(db, known.id, why)
+
+
+def _name_of(due: Due) -> str:
+    return str(due.repository.name)
 
 
 async def bring_back(db: AsyncConnection, name: str) -> None:

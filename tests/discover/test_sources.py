@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from assay.discover.source import BudgetSpent, Cadence, Meter, Source
 from assay.discover.sources.code_search import CodeSearch
-from assay.discover.sources.events import Events
 from assay.discover.sources.listed import Listed
 from assay.discover.sources.marketplaces import Marketplaces
 from assay.discover.sources.npm import Npm
@@ -185,21 +184,6 @@ async def test_a_list_that_has_not_changed_costs_no_call(registry: Registry) -> 
     before = registry.github.count_api()
     await found_by(source)
     assert before == registry.github.count_api()
-
-
-async def test_events_lead_to_known_repositories_and_to_those_that_sound_like_skills(registry: Registry) -> None:
-    """R30: a push to a known repository is a reason to look again; GitHub's others are not ours to look into."""
-    [known] = many(registry, 1)
-    source = Events(registry.app.github, CADENCE)
-    registry.github.happen("somebody/website")
-    registry.github.happen("somebody/my-skills", "CreateEvent")
-    registry.github.add_repository("somebody/my-skills", files={"SKILL.md": a_skill("mine")})
-    registry.github.happen(known, "WatchEvent")
-    first = await crawl(registry, source)
-    assert [("somebody/my-skills", "SKILL.md")] == await submitted(registry)
-    assert 2 == first.tally.found
-    registry.github.happen("somebody/website")
-    assert (1, 0) == ((again := (await crawl(registry, source)).tally).found, again.new)
 
 
 async def test_npm_leads_to_repositories(registry: Registry, outside: Web) -> None:

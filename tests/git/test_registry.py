@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from assay.app.looks import open_watch
-from tests.conftest import Registry
+from tests.conftest import SECRET, Registry
 from tests.git.server import GitServer
 from tests.skills import a_repository, a_skill
 
@@ -83,3 +83,26 @@ async def test_a_repository_that_is_missing_is_refused_with_its_reason(registry,
     assert (told["state"], told["reason"]["code"]) == ("REJECTED", "source_not_found")
     answer = await registry.client.post("/api/v1/submissions", json={"repoUrl": server.url("acme/none")})
     assert (answer.status_code, answer.json()["code"]) == (404, "source_not_found")
+
+
+async def test_many_of_another_host_are_enqueued_at_once(registry, server: GitServer) -> None:
+    """R43, R47, R115: beside those of GitHub, and with the refusals of a single submission."""
+    server.push("acme/tools", a_repository("pdf", "csv"))
+    registry.github.add_repository("acme/tools", a_repository("pdf"))
+    good = [
+        {"repoUrl": server.url("acme/tools"), "skillName": "pdf", "skillPath": "skills/pdf/SKILL.md"},
+        {"repoUrl": f"{server.url('acme/tools')}/src/branch/trunk/skills/csv", "skillName": "csv"},
+        {"repoUrl": f"{registry.web_url}/acme/tools", "skillName": "pdf", "skillPath": "skills/pdf/SKILL.md"},
+    ]
+    hostile = [f"http://user@{server.host}/acme/tools", server.url("acme/--upload-pack=x"), server.url("acme")]
+    items = [*good, *({"repoUrl": url, "skillName": "bad"} for url in hostile)]
+    answer = await registry.client.post(
+        "/api/v1/admin/queue/bulk-enqueue", json={"items": items}, headers={"X-Internal-Key": SECRET}
+    )
+    told = answer.json()
+    assert (told["enqueued"], told["invalid"]) == (3, len(hostile))
+    assert all("repoUrl" in each for each in told["errors"])
+    assert server.asked == []
+    await registry.work()
+    names = {each["name"] for each in (await registry.client.get("/api/v1/skills")).json()["skills"]}
+    assert names == {f"{server.host}~acme/tools/pdf", f"{server.host}~acme/tools/csv", "acme/tools/pdf"}

@@ -1,9 +1,10 @@
 """Clients of the fake GitHub, with a clock that tests move."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import aiohttp
+import pytest
 
 from assay.github.answers import Answers
 from assay.github.auth import GitHubAuth, Identity
@@ -11,6 +12,7 @@ from assay.github.book import MOST_CALLS, PART
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
 from assay.github.fake import FakeServer
+from assay.model.errors import AssayError
 from assay.model.repository import Host, RepositoryName
 from assay.store.allowances import AllowanceBook
 from assay.store.database import Database
@@ -37,8 +39,29 @@ def urls_of(server: FakeServer) -> GitHubUrls:
 
 
 @asynccontextmanager
+async def a_client(server: FakeServer, clock: Callable[[], float], *tokens: str) -> AsyncIterator[GitHub]:
+    """A client with these tokens."""
+    async with aiohttp.ClientSession(headers={"User-Agent": "assay-test"}) as session:
+        yield GitHub(session, urls_of(server), TokenBudget(tuple(map(GitHubAuth, tokens)), clock))
+
+
+async def download(client: GitHub, commit: str) -> bytes:
+    """The archive of a commit."""
+    async with client.open_archive(TOOLS, commit) as stream:
+        return await stream.read()
+
+
+async def error_of(client: GitHub, kind: type[AssayError]) -> AssayError:
+    """What looking the repository up ends with."""
+    with pytest.raises(kind) as raised:
+        await client.get_repository(TOOLS)
+    assert type(raised.value) is kind
+    return raised.value
+
+
+@asynccontextmanager
 async def a_process(
-    server: FakeServer, clock: HandClock, store: Database, identities: Sequence[Identity | str]
+    server: FakeServer, clock: Callable[[], float], store: Database, identities: Sequence[Identity | str]
 ) -> AsyncIterator[GitHub]:
     """What one process has: connections, a budget and a memory of its own, on the database of all."""
     known = tuple(GitHubAuth(each) if isinstance(each, str) else each for each in identities)

@@ -8,16 +8,20 @@ from contextlib import AsyncExitStack
 import msgspec
 import pytest
 import structlog
+from pydantic import SecretStr
 from sqlalchemy import text
 
+from assay.github.book import MOST_CALLS
 from assay.github.client import GitHub
 from assay.github.fake import FakeGitHub, FakeRepository, FakeServer, serve
 from assay.model.errors import RateLimited, Unavailable
 from assay.store.allowances import count_refused
 from assay.store.database import Database, open_database
+from tests.conftest import open_registry
 from tests.github.clients import TOOLS, HandClock, a_process
 from tests.skills import a_repository
 from tests.web.statements import statements
+from tests.web.test_health import series
 
 TOKENS = ("first-secret", "second-secret", "third-secret")
 
@@ -121,6 +125,49 @@ async def test_what_a_process_did_not_use_goes_back(world, tools, server, clock,
                 await github.get_tree(TOOLS, tools.sha)
     assert over_budget(world) == []
     assert world.count("tree") == 100
+
+
+async def test_a_process_that_is_killed_strands_few_calls_until_the_window_ends(
+    world, tools, server, clock, store
+) -> None:
+    """Nobody knows how many of its calls it has made, so they are nobody's: fifty at most, and never for longer."""
+    world.add_token(TOKENS[0], limit=1_000)
+    async with AsyncExitStack() as stack:
+        killed = await stack.enter_async_context(a_process(server, clock, store, TOKENS[:1]))
+        await killed.get_tree(TOOLS, tools.sha)
+        async with a_process(server, clock, store, TOKENS[:1]) as other:
+            while True:
+                try:
+                    await other.get_tree(TOOLS, tools.sha)
+                except RateLimited:
+                    break
+            assert 1_000 - MOST_CALLS + 1 == world.count("tree")
+            clock.time += 3_600
+            await other.get_tree(TOOLS, tools.sha)
+    assert over_budget(world) == []
+
+
+async def test_metrics_say_what_is_left_and_never_of_which_token(registry, github) -> None:
+    """R65: by a key and by resource, as the log calls it; a window that is over has no number."""
+    github.add_token(TOKENS[0], limit=100)
+    tools = github.add_repository("acme/tools", a_repository("pdf"))
+    given = {"github_tokens": (SecretStr(TOKENS[0]), SecretStr(TOKENS[1]))}
+    with structlog.testing.capture_logs() as logs:
+        async with open_registry(registry.app.settings.model_copy(update=given), github) as other:
+            for _ in range(10):
+                await other.app.github.get_tree(TOOLS, tools.sha)
+            during = (await registry.client.get("/metrics")).text
+        after = (await registry.client.get("/metrics")).text
+    (refused,) = {each["token"] for each in logs if "GitHub refuses" in each["event"]}
+    keys = {other.app.github.budget.key_of(each)[:8] for each in other.app.github.budget.all()}
+    labels = {f'resource="core",token="{key}"' for key in keys - {refused}}
+    assert series(during, "assay_github_calls_left").keys() >= labels
+    assert [series(during, "assay_github_calls_left")[label] for label in labels] == [75]
+    assert [series(after, "assay_github_calls_left")[label] for label in labels] == [90]
+    assert not [token for token in TOKENS if token in during + after]
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE github_allowance SET resets_at = now() - interval '1 second'"))
+    assert series((await registry.client.get("/metrics")).text, "assay_github_calls_left") == {}
 
 
 async def test_a_pause_that_one_process_is_asked_for_is_kept_by_all(world, tools, server, clock, store) -> None:

@@ -43,6 +43,7 @@ WELL = SourceRecord(
     probed_at=NOW,
     shows_all=True,
     is_through=True,
+    cut=0,
     known_ever=5,
     known_now=5,
 )

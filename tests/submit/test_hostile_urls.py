@@ -6,10 +6,11 @@ import pytest
 
 from assay.model.errors import Invalid
 from assay.submit.validate import parse_repository_url
-from tests.conftest import Registry
+from tests.conftest import SECRET, Registry
 
 HOSTS = ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com")
 GITHUB = "https://github.com"
+ENQUEUE = "/api/v1/admin/queue/bulk-enqueue"
 
 URLS = [
     # our own network
@@ -156,6 +157,8 @@ async def test_none_of_them_gets_past_any_way_in(registry: Registry, monkeypatch
     items = [{"repoUrl": url, "skillName": "pdf"} for url in URLS]
     answer = (await registry.client.post("/api/v1/submissions/bulk", json={"items": items})).json()
     assert [each["code"] for each in answer["results"]] == ["bad_repo_url"] * len(URLS)
+    answer = (await registry.client.post(ENQUEUE, json={"items": items}, headers={"X-Internal-Key": SECRET})).json()
+    assert (answer["enqueued"], answer["invalid"]) == (0, len(URLS))
     assert registry.github.count() == 0
     assert (await registry.client.get("/api/v1/submissions")).json()["total"] == 0
 

@@ -108,6 +108,48 @@ async def test_a_rate_limit_is_not_an_empty_repository(registry: Registry) -> No
     assert (answer.status_code, answer.json()["code"], answer.headers["Retry-After"]) == (503, "rate_limited", "7")
 
 
+async def test_a_tree_that_one_answer_does_not_hold_hides_no_skill(registry: Registry) -> None:
+    """I74, I77b: read part by part: folders that fit into an answer, and the folders of one that does not."""
+    ballast = {f"data/{folder}/{number}.md": "x" for folder in "abcdef" for number in range(5)}
+    skills = {f"skills/{group}/{name}/SKILL.md": a_skill(name) for group in "xyz" for name in ("one", "two", "three")}
+    manifest = {".claude-plugin/marketplace.json": json.dumps({"plugins": [{"source": "./gone"}]})}
+    files = ballast | skills | manifest | {"SKILL.md": a_skill("root"), "skills/x/one/deep/er/SKILL.md": a_skill("er")}
+    repository = registry.github.add_repository("acme/tools", files=files)
+    whole = await discovered(registry)
+    registry.app.finder._looks._results.clear()
+    repository.tree_limit = 12
+    registry.github.reset_calls()
+    found = await discovered(registry)
+    assert found["skills"] == whole["skills"]
+    assert [each["path"] for each in found["leftOut"]] == ["gone"]
+    assert len(found["skills"]) == 11
+    # The root twice, three folders in it, and the two that do not fit into one answer with their own folders.
+    assert registry.github.count("tree") == 2 + 3 + (1 + 6) + (1 + 3)
+    submitted = await registry.client.post(SUBMIT, json={"repoUrl": f"{registry.web_url}/acme/tools"})
+    assert (submitted.status_code, len(submitted.json()["batch"]["results"])) == (201, 11)
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({f"{number}.md": "x" for number in range(20)}, "a folder with more files than GitHub lists"),
+        ({f"skills/{number}/x.md": "x" for number in range(600)}, "more folders than 500 answers"),
+    ],
+    ids=["folder", "folders"],
+)
+async def test_what_cannot_be_listed_whole_is_refused_and_never_a_part_of_it(
+    registry: Registry, files: dict[str, str], why: str
+) -> None:
+    """I74: nothing is submitted of it, and the error says what to do."""
+    repository = registry.github.add_repository("acme/tools", files=files | {"skills/pdf/SKILL.md": a_skill("pdf")})
+    repository.tree_limit = 700 if "500" in why else 10
+    answer = await registry.client.post(SUBMIT, json={"repoUrl": f"{registry.web_url}/acme/tools"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "tree_truncated")
+    assert why in answer.json()["detail"]
+    assert "by their paths" in answer.json()["detail"]
+    assert (await registry.client.get(SUBMIT)).json()["total"] == 0
+
+
 async def test_a_repository_that_is_not_there(registry: Registry) -> None:
     """A typed answer, not an empty list."""
     answer = await registry.client.post(DISCOVER, json={"repoUrl": f"{registry.web_url}/acme/nothing"})

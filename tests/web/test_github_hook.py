@@ -9,10 +9,13 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from assay.app.looks import open_watch
 from assay.settings import Settings
+from tests.catalogue import changes
 from tests.conftest import SECRET, Registry
 from tests.skills import a_skill
 
+LISTING = "acme/tools/greet"
 HOOK_SECRET = "what-github-and-we-know-and-nobody-else"
 
 
@@ -86,6 +89,67 @@ async def test_what_happens_to_a_repository_is_for_the_watch(registry: Registry,
     async with registry.app.store.begin() as db:
         rows = await db.execute(text("SELECT due_at <= now(), described_at IS NULL FROM upstream_check"))
         assert (True, True) == rows.one()
+
+
+async def watched(registry: Registry, message: dict[str, Any]) -> int:
+    """GitHub tells of a repository that nobody would look at for a day; then the watch does what is due."""
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE upstream_check SET due_at = now() + interval '1 day', described_at = now()"))
+    assert await open_watch(registry.app).look() == 0
+    assert 200 == (await tell(registry, "repository", message)).status_code
+    return await open_watch(registry.app).look()
+
+
+@pytest.mark.parametrize(("action", "name"), [("renamed", "acme/kit"), ("transferred", "umbrella/tools")])
+async def test_a_repository_that_moves_takes_its_listings_along_at_once(
+    registry: Registry, action: str, name: str
+) -> None:
+    """I20, I48: told by GitHub under its new name; the old name leads to the new listing, and the feed tells it."""
+    repository = await a_listing(registry)
+    repository.rename(name)
+    assert 1 == await watched(registry, about(repository, action=action))
+    for asked in (LISTING, f"{name}/greet"):
+        found = (await registry.client.get(f"/api/v1/skills/{asked}", follow_redirects=True)).json()["skill"]
+        assert f"{name}/greet" == found["name"]
+    page = await registry.client.get(f"/skills/{LISTING}")
+    assert (301, f"/skills/{name}/greet") == (page.status_code, page.headers["Location"])
+    [told] = await changes(registry, "rename")
+    assert (LISTING, f"{name}/greet") == (told["data"]["from"], told["data"]["name"])
+
+
+@pytest.mark.parametrize("action", ["deleted", "privatized"])
+async def test_a_repository_that_is_gone_takes_its_listings_down_when_the_grace_is_over(
+    registry: Registry, action: str
+) -> None:
+    """I20: noted at once, taken down with its reason if it is still missing an hour later, and back when it is back."""
+    repository = await a_listing(registry)
+    repository.private = True
+    assert 1 == await watched(registry, about(repository, action=action))
+    assert 200 == (await registry.client.get(f"/api/v1/skills/{LISTING}")).status_code
+    async with registry.app.store.begin() as db:
+        hour = "UPDATE upstream_check SET due_at = now(), missing_since = missing_since - interval '1 hour'"
+        await db.execute(text(hour))
+    assert 1 == await open_watch(registry.app).look()
+    gone = await registry.client.get(f"/api/v1/skills/{LISTING}")
+    assert (410, "skill_gone") == (gone.status_code, gone.json()["code"])
+    assert "GitHub has no" in gone.json()["detail"]
+    [told] = await changes(registry, "tombstone")
+    assert (LISTING, "gone") == (told["data"]["name"], told["data"]["standing"])
+    assert "source_not_found" in json.dumps(told["data"])
+    repository.private = False
+    back = await tell(registry, "repository", about(repository, action="publicized"), delivery="two")
+    assert 200 == back.status_code
+    assert 1 == await open_watch(registry.app).look()
+    assert 200 == (await registry.client.get(f"/api/v1/skills/{LISTING}")).status_code
+
+
+async def test_a_repository_that_is_archived_stays_listed(registry: Registry) -> None:
+    """It can be read as before: it is looked at, and nothing changes."""
+    repository = await a_listing(registry)
+    repository.archived = True
+    assert 1 == await watched(registry, about(repository, action="archived"))
+    assert 200 == (await registry.client.get(f"/api/v1/skills/{LISTING}")).status_code
+    assert [] == await changes(registry, "tombstone", "rename")
 
 
 async def test_a_push_to_a_known_repository_lets_discovery_find_new_skills(registry: Registry) -> None:

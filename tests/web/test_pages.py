@@ -358,7 +358,7 @@ BUDGET = {
     "/api/v1/skills/acme/many/skill-0/versions/latest": 10,
     "/api/v1/stats": 5,
     "/badge/acme/many/skill-0.svg": 1,
-    "/metrics": 28,
+    "/metrics": 29,
 }
 
 

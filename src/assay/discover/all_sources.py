@@ -19,7 +19,7 @@ from assay.model.discovery import SOURCE_NAMES
 from assay.model.errors import NotFound
 from assay.model.repository import RepositoryName
 
-# GitHub asks for a minute between two looks at its events.
+# GitHub usually asks for a minute between two looks at its events; where it asks for more, the source waits.
 EVENTS_EVERY_SECONDS = 60.0
 
 
@@ -54,7 +54,7 @@ def all_sources(options: SourceOptions, github: GitHub, web: Web, clock: Clock) 
         sources["topics"] = Topics(github, replace(usual, shows_all=False), options.topics, clock.now)
     if options.organisations:
         sources["organisations"] = Organisations(github, lasting, options.organisations)
-    sources["events"] = Events(github, events, options.organisations)
+    sources["events"] = Events(github, events, options.organisations, clock.now)
     if options.npm_url and options.npm_keywords:
         sources["npm"] = Npm(web, usual, options.npm_url, options.npm_keywords, options.web_url)
     if options.registries:

@@ -18,6 +18,7 @@ from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, 
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome, Tally
 from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.model.ids import new_id
+from assay.queue.turns import Bug, expecting
 from assay.store.database import AWAY, Database
 from assay.store.discovery_records import claim_fresh, list_fresh, release_held, seconds_until_due, take_found
 from assay.store.discovery_runs import RunRecord, add_to_run, begin_run, end_run, read_run
@@ -88,6 +89,10 @@ class _Ended(Exception):
         self.message = message
         self.outcome = outcome
         self.again_seconds = again_seconds
+
+
+# In which ways a run may end; any other is a bug, and a failed run.
+ENDS = (AssayError, BudgetSpent, LeaseLost, _Ended)
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ class _Run:
         async with self._keeping_the_lease():
             try:
                 async with asyncio.timeout(self.asked.timeout_seconds or self.source.cadence.timeout_seconds):
-                    await self._work()
+                    await expecting(self._work(), "A run of discovery failed", known=ENDS, source=self.source.name)
             except TimeoutError:
                 outcome, problem = RunOutcome.TIMEOUT, "It took longer than it may."
             except BudgetSpent as spent:
@@ -183,9 +188,8 @@ class _Run:
                     raise
                 outcome, problem = RunOutcome.FAILED, failure.message
                 log.warning("A source could not be read", source=self.source.name, problem=failure.message)
-            except Exception as bug:
-                log.exception("A run of discovery failed", source=self.source.name)
-                outcome, problem = RunOutcome.FAILED, f"{type(bug).__name__}: {bug}"
+            except Bug as bug:
+                outcome, problem = RunOutcome.FAILED, str(bug)
             return await self._end(outcome, problem, again)
 
     async def _work(self) -> None:
@@ -221,7 +225,7 @@ class _Run:
             fits = len(fresh) <= room
             claimed = await claim_fresh(db, page.candidates, source=name, room=room)
             after, is_last = (page.checkpoint, page.is_last) if fits else (self.checkpoint, False)
-            counted = {"found": len(page.candidates), "new": len(claimed)}
+            counted = {"found": len(page.candidates), "new": len(claimed), "cut": page.cut if fits else 0}
             if not await keep_page(db, name, self.id, checkpoint=after, is_last=is_last, **counted):
                 raise LeaseLost(f"{name} is run by somebody else.")
             await note_sightings(db, name, page.candidates)

@@ -3,17 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 
-import structlog
-
 from assay.discover.crawl import Asked, Crawler
 from assay.discover.source import Source, rhythm_of
-from assay.model.errors import Unavailable
 from assay.model.repository import RepositoryName
+from assay.queue.turns import keep_going
 from assay.store.database import Database
 from assay.store.discovery_runs import RunRecord
 from assay.store.discovery_sources import register_known, register_sources, seconds_until_run
 
-log = structlog.get_logger()
 SHORTEST_SLEEP_SECONDS, LONGEST_SLEEP_SECONDS = 0.2, 30.0
 
 
@@ -37,21 +34,14 @@ async def run_once(crawler: Crawler, sources: Sequence[Source], asked: Asked) ->
 
 
 async def _keep_running(crawler: Crawler, source: Source, asked: Asked, stopping: asyncio.Event) -> None:
-    while not stopping.is_set():
-        seconds = LONGEST_SLEEP_SECONDS
-        try:
-            await crawler.run(source, asked, stopping)
-            async with crawler.store.begin() as db:
-                seconds = await seconds_until_run(db, source.name)
-        except Unavailable as outage:
-            log.warning("A source is not run for now", source=source.name, problem=outage.message)
-        except Exception:
-            log.exception("A run of discovery failed", source=source.name)
-        try:
-            wait = min(max(seconds, SHORTEST_SLEEP_SECONDS), LONGEST_SLEEP_SECONDS)
-            await asyncio.wait_for(stopping.wait(), wait)
-        except TimeoutError:
-            continue
+    async def turn() -> float:
+        await crawler.run(source, asked, stopping)
+        async with crawler.store.begin() as db:
+            seconds = await seconds_until_run(db, source.name)
+        return min(max(seconds, SHORTEST_SLEEP_SECONDS), LONGEST_SLEEP_SECONDS)
+
+    what = "A source is not run for now"
+    await keep_going(turn, stopping, what, after_seconds=LONGEST_SLEEP_SECONDS, source=source.name)
 
 
 async def _run_when_free(crawler: Crawler, source: Source, asked: Asked) -> RunRecord | None:

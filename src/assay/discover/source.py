@@ -39,13 +39,15 @@ class Meter:
 class Page:
     """What one call has shown, and where to go on once that is kept. The last page of a cycle says so.
 
-    `left_out` counts what the page names and nobody can follow: another host, a name that is none.
+    `left_out` counts what the page names and nobody can follow: another host, a name that is none. `cut` counts what
+    the service has and shows to nobody who asks like this.
     """
 
     candidates: Sequence[Candidate]
     checkpoint: Checkpoint | None
     is_last: bool = False
     left_out: int = 0
+    cut: int = 0
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from assay.fetch.cut import cut_skill, paths_of_skill
 from assay.fetch.flight import SingleFlight
 from assay.fetch.git_archive import fetch_commit
 from assay.fetch.limits import Limits
+from assay.fetch.listing import list_files
 from assay.fetch.paths import folder_of, problem_with
 from assay.fetch.room import Room
 from assay.git.client import Git
 from assay.github.client import GitHub
-from assay.github.trees import TRUNCATED, walk_tree
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, Unavailable
 from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
@@ -132,7 +132,7 @@ class Checkouts:
     async def _collect(self, resolution: Resolution, skill_path: str) -> Archive:
         """Of a repository too large for one archive, only the files of the skill, one by one."""
         name, commit = resolution.facts.name, resolution.commit
-        tree = await self._tree(name, commit, folder_of(skill_path))
+        tree = await list_files(self.github, self.git, name, commit, folder_of(skill_path))
         sizes = await asyncio.to_thread(_sizes_of_skill, tree, skill_path, self.limits)
         archive, gate = Archive(), asyncio.Semaphore(RAW_FILES_AT_ONCE)
 
@@ -144,15 +144,6 @@ class Checkouts:
         await settle(take(path, size) for path, size in sizes.items())
         archive.pack.flush()
         return archive
-
-    async def _tree(self, name: RepositoryName, commit: str, folder: str) -> list[TreeEntry]:
-        """All files, or those of one folder if there are too many for one answer."""
-        try:
-            return await self.github.get_tree(name, commit)
-        except Unavailable as problem:
-            if problem.code != TRUNCATED:
-                raise
-            return await walk_tree(self.github, name, commit, folder)
 
 
 def _sizes_of_skill(tree: list[TreeEntry], skill_path: str, limits: Limits) -> dict[str, int]:

@@ -17,7 +17,7 @@ from assay.github.auth import ANONYMOUS, Identity
 from assay.github.book import MOST_CALLS, PART, Book, NoBook
 from assay.github.headers import CORE
 from assay.github.purse import Purse
-from assay.model.allowance import UNKNOWN, WINDOW_SECONDS, Aside, Share, Window
+from assay.model.allowance import UNKNOWN, WINDOW_SECONDS, Aside, Share, Window, shown_key
 from assay.model.errors import RateLimited, Unavailable
 
 log = structlog.get_logger()
@@ -142,7 +142,9 @@ class TokenBudget:
         holder = self._of(identity)
         holder.aside = Aside(holder.aside.rests_until, self.clock() + REFUSED_SECONDS)
         which = f"token {self._holders.index(holder) + 1} of {len(self._holders)}" if self.tokens else "anonymous calls"
-        log.error(f"GitHub refuses {which}; it is put aside for {REFUSED_SECONDS // 60} minutes")
+        log.error(
+            f"GitHub refuses {which}; it is put aside for {REFUSED_SECONDS // 60} minutes", token=shown_key(holder.key)
+        )
         await self._tell(self.book.set_aside(holder.key, holder.aside))
 
     async def close(self) -> None:

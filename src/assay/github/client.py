@@ -13,7 +13,7 @@ from yarl import URL
 from assay.github.answers import Answers
 from assay.github.auth import ANONYMOUS, Identity
 from assay.github.budget import ASK_WITH_ANOTHER_TOKEN, TokenBudget, rate_limited
-from assay.github.headers import RateLimits, asked_pause, is_used_up, resource_of, window_of, windows_of
+from assay.github.headers import RateLimits, asked_pause, is_used_up, poll_pause, resource_of, window_of, windows_of
 from assay.github.refusals import error_of, message_in
 from assay.github.trees import TRUNCATED, Tree, files_of
 from assay.model.allowance import Window
@@ -114,7 +114,11 @@ class GitHub:
 
     async def get(self, url: str, kind: type[T], *, remember: bool = True) -> T:
         """What the API answers at this address, with the best token, conditionally where an answer is remembered."""
-        return await self._with_a_token(url, lambda identity: self._get_with(identity, url, kind, remember=remember))
+        return (await self._ask_with_a_token(url, kind, remember=remember))[0]
+
+    async def poll(self, url: str, kind: type[T]) -> tuple[T, float]:
+        """The same, and the seconds for which GitHub does not want to be asked for it again."""
+        return await self._ask_with_a_token(url, kind, remember=True)
 
     async def close(self) -> None:
         """Leave to the other processes what this one took and learnt."""
@@ -131,19 +135,23 @@ class GitHub:
                 if problem.code not in ASK_WITH_ANOTHER_TOKEN:
                     raise
 
-    async def _get_with(self, identity: Identity, url: str, kind: type[T], *, remember: bool) -> T:
+    async def _ask_with_a_token(self, url: str, kind: type[T], *, remember: bool) -> tuple[T, float]:
+        return await self._with_a_token(url, lambda identity: self._get_with(identity, url, kind, remember=remember))
+
+    async def _get_with(self, identity: Identity, url: str, kind: type[T], *, remember: bool) -> tuple[T, float]:
         """A conditional request: an answer that has not changed costs no call of the budget."""
         key = self.budget.key_of(identity)
         # ETags differ from token to token.
         known = await self.answers.find(key, url, kind) if remember else None
         extra = {"If-None-Match": known[0]} if known else {}
         async with self._answer(url, identity, extra, charged=True) as response:
+            pause = poll_pause(response.headers)
             if known and response.status == 304:
-                return known[1]
+                return known[1], pause
             value = msgspec.json.decode(await _read_at_most(response, LARGEST_JSON_BYTES), type=kind)
             if remember and (etag := response.headers.get("ETag")):
                 await self.answers.keep(key, url, etag, value)
-            return value
+            return value, pause
 
     async def _ask_allowance(self, identity: Identity) -> Sequence[Window]:
         """What GitHub says is left; nothing if it counts nothing, as an Enterprise server may."""

@@ -49,6 +49,11 @@ def asked_pause(status: int, headers: Mapping[str, str], said: str) -> float | N
     return DEFAULT_PAUSE_SECONDS if status == 429 or "rate limit" in said.lower() else None
 
 
+def poll_pause(headers: Mapping[str, str]) -> float:
+    """Seconds after which an answer may be asked for again; none for most."""
+    return _seconds(headers["X-Poll-Interval"]) if "X-Poll-Interval" in headers else 0.0
+
+
 def is_used_up(status: int, headers: Mapping[str, str]) -> bool:
     """Whether this answer says that the window has no more calls."""
     return status in (403, 429) and "Retry-After" not in headers and headers.get("X-RateLimit-Remaining") == "0"

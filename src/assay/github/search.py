@@ -41,6 +41,11 @@ class Results:
     total: int
     is_incomplete: bool
 
+    def missing(self, page: int, shown: int) -> int:
+        """How many of its results a page lacks, because GitHub did not come to them in time."""
+        wanted = min(PER_PAGE, min(self.total, RESULT_CAP) - (page - 1) * PER_PAGE)
+        return max(0, wanted - shown) if self.is_incomplete else 0
+
 
 @dataclass(frozen=True, slots=True)
 class CodeResults(Results):
@@ -130,11 +135,15 @@ async def list_repositories(github: GitHub, owner: str, *, page: int = 1) -> lis
     return [_found(each) for each in listed]
 
 
-async def list_events(github: GitHub, owner: str | None = None, *, page: int = 1) -> list[PublicEvent]:
-    """A page of what happened lately, anywhere or at one organisation; it costs no call if nothing is new."""
+async def poll_events(github: GitHub, owner: str | None = None, *, page: int = 1) -> tuple[list[PublicEvent], float]:
+    """A page of what happened lately, anywhere or at one organisation, and the seconds before the next look.
+
+    It costs no call if nothing is new.
+    """
     place = f"orgs/{quote(owner)}/events" if owner else "events"
-    listed = await _get_list(github, _url(github, place, {"per_page": PER_PAGE, "page": page}), list[_Event])
-    return [PublicEvent(each.id, each.type, _name(each.repo.name), each.created_at) for each in listed]
+    kind: Any = list[_Event]
+    listed, pause = await github.poll(_url(github, place, {"per_page": PER_PAGE, "page": page}), kind)
+    return [PublicEvent(each.id, each.type, _name(each.repo.name), each.created_at) for each in listed], pause
 
 
 def _url(github: GitHub, place: str, parameters: dict[str, Any]) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 UNKNOWN = 1_000_000
 # How long a window lasts of which nothing else is known.
 WINDOW_SECONDS = 3600
+# So much of a key is shown to people.
+SHOWN_CHARACTERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +34,8 @@ class Aside:
 
     rests_until: float = 0
     refused_until: float = 0
+
+
+def shown_key(key: str) -> str:
+    """How a token is called where people read: in metrics and in the log."""
+    return key[:SHOWN_CHARACTERS]

@@ -16,6 +16,7 @@ NEXT_STEPS = {
     "skill_not_in_source": "Give the path of the SKILL.md in skillPath and submit again.",
     "file_too_large": "Remove or shrink the file, then submit again.",
     "skill_too_large": "Remove what the skill does not need, then submit again.",
+    "tree_truncated": "Move the skill to a repository with fewer files, then submit again.",
     "unsafe_file": "Replace it by a plain file with a plain name, then submit again.",
 }
 

@@ -9,6 +9,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Unavailable
+from assay.queue.turns import Bug, expecting, keep_going
 from assay.store.chores import Rhythm, lock_chore, record_failure, record_success, seconds_until_due
 from assay.store.database import Database
 
@@ -65,39 +66,34 @@ async def do_chore(database: Database, chore: Chore) -> Turn:
 
 async def run_chore(database: Database, chore: Chore, stopping: asyncio.Event) -> None:
     """Do it again and again until `stopping`, whatever happens to it."""
-    while not stopping.is_set():
-        seconds = await _take_turn(database, chore)
-        try:
-            await asyncio.wait_for(stopping.wait(), seconds)
-        except TimeoutError:
-            continue
+
+    async def turn() -> float:
+        return await _take_turn(database, chore)
+
+    await keep_going(turn, stopping, "Chore skipped", after_seconds=chore.every_seconds, chore=chore.name)
 
 
 async def _take_turn(database: Database, chore: Chore) -> float:
     """Seconds until the next turn. An outage skips one; anything else is a failure that people can see."""
     started = monotonic()
     try:
-        turn = await do_chore(database, chore)
+        turn = await expecting(
+            do_chore(database, chore), "A chore failed", known=(Unavailable, TimeoutError), chore=chore.name
+        )
         log.debug("Chore done", chore=chore.name, amount=turn.amount)
         return turn.again_seconds
-    except Unavailable as outage:
-        log.warning("Chore skipped", chore=chore.name, problem=outage.message)
     except TimeoutError:
         log.error("A chore took longer than its budget", chore=chore.name, budget_seconds=chore.budget_seconds)
         await _note_failure(database, chore, f"took longer than {chore.budget_seconds:g} s", monotonic() - started)
-    except Exception as problem:
-        log.exception("A chore failed", chore=chore.name)
-        await _note_failure(database, chore, _in_a_line(problem), monotonic() - started)
+    except Bug as bug:
+        await _note_failure(database, chore, str(bug), monotonic() - started)
     return chore.every_seconds
 
 
 async def _note_failure(database: Database, chore: Chore, error: str, seconds: float) -> None:
+    """If the database is away meanwhile, the failure is at least in the log."""
     try:
         async with asyncio.timeout(NOTE_SECONDS), database.begin() as db:
             await record_failure(db, chore.rhythm, error, seconds)
-    except Exception as problem:  # noqa: BLE001 - the failure itself is in the log already
+    except (Unavailable, TimeoutError) as problem:
         log.warning("The failure of a chore could not be written down", chore=chore.name, problem=repr(problem))
-
-
-def _in_a_line(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {next(iter(str(problem).splitlines()), '')}"

@@ -29,6 +29,7 @@ class Code(StrEnum):
     SOURCE_DARK = "source_dark"
     DISCOVERY_BLIND = "discovery_blind"
     DISCOVERY_COVERAGE = "discovery_coverage"
+    DISCOVERY_CUT = "discovery_cut"
     JUDGE_DOWN = "judge_down"
     JUDGE_BUDGET_SPENT = "judge_budget_spent"
     JUDGE_BEHIND = "judge_behind"
@@ -62,6 +63,7 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.SOURCE_DARK: "three runs in a row of a source have found nothing at all, new or known",
         Code.DISCOVERY_BLIND: "a question whose answer is known did not find it",
         Code.DISCOVERY_COVERAGE: "fewer than 80 % of the known repositories were found in the last week",
+        Code.DISCOVERY_CUT: "a search has more results than its service shows; for information, not a problem",
         Code.JUDGE_DOWN: "the model of the judge has failed five times in a row",
         Code.JUDGE_BUDGET_SPENT: "a question was not asked because `ASSAY_LLM_DAILY_BUDGET` is spent",
         Code.JUDGE_BEHIND: "something published has waited for a second look for more than a day",
@@ -95,6 +97,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.SOURCE_DARK: "Its service has changed or refuses us: try `assay crawl SOURCE --dry-run`.",
         Code.DISCOVERY_BLIND: "Compare what the service answers with what the source expects; the docs say how.",
         Code.DISCOVERY_COVERAGE: "Enable more sources, or look why those that run do not find what is missing.",
+        Code.DISCOVERY_CUT: "Enable other sources: what one of them is not shown, another may find.",
         Code.JUDGE_DOWN: "Look at the endpoint, its key and its limits. Submissions wait, then a person looks.",
         Code.JUDGE_BUDGET_SPENT: "Raise `ASSAY_LLM_DAILY_BUDGET`, or wait for tomorrow (UTC): submissions wait, too.",
         Code.JUDGE_BEHIND: "Start more workers, raise `ASSAY_LLM_CONCURRENCY`, or look why the judge fails.",
@@ -107,7 +110,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }
 )
-INFORMATIVE = frozenset({Code.PAUSED})
+INFORMATIVE = frozenset({Code.PAUSED, Code.DISCOVERY_CUT})
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ def discovery_alarms(facts: DiscoveryFacts, now: datetime) -> Iterator[Alarm]:
         yield from _floor(source, now)
         yield from _dark(source)
         yield from _blind(source)
+        yield from _cut(source)
     coverage = facts.coverage
     if coverage.share < ENOUGH and any(source.shows_all and source.completed_at for source in scheduled):
         finding = f"{coverage.covered:,} of {coverage.known:,} known repositories were found lately"
@@ -64,3 +65,9 @@ def _blind(source: SourceRecord) -> Iterator[Alarm]:
     lost_all = source.shows_all and source.is_through and source.known_ever > 0 and source.known_now == 0
     if source.sees is False or lost_all:
         yield Alarm(Code.DISCOVERY_BLIND, f"The source `{source.name}` does not find what is known.", source.name)
+
+
+def _cut(source: SourceRecord) -> Iterator[Alarm]:
+    if source.cut:
+        finding = f"The source `{source.name}` was not shown {source.cut:,} of the results that there are."
+        yield Alarm(Code.DISCOVERY_CUT, finding, source.name)

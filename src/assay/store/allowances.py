@@ -11,7 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.allowance import Aside, Share, Window
 from assay.store.database import Database
 from assay.store.records import json_text
-from assay.store.tables import github_token
+from assay.store.tables import github_allowance, github_token
+
+MOST_LISTED = 1_000
 
 # Who waits for the row sees it as the one before left it, so no call is handed out twice.
 TAKE = text(
@@ -100,6 +102,14 @@ async def count_refused(db: AsyncConnection) -> int:
     """Tokens that GitHub did not take lately."""
     statement = select(func.count()).where(github_token.c.refused_until > func.now())
     return (await db.execute(statement)).scalar_one()
+
+
+async def list_calls_left(db: AsyncConnection, now: datetime) -> dict[tuple[str, str], int]:
+    """Calls that no process has taken yet, by key and resource, of the windows that are open."""
+    left = github_allowance
+    statement = select(left.c.key, left.c.resource, left.c.remaining).where(left.c.resets_at > now)
+    rows = await db.execute(statement.order_by(left.c.key, left.c.resource).limit(MOST_LISTED))
+    return {(key, resource): remaining for key, resource, remaining in rows}
 
 
 async def _set_aside(db: AsyncConnection, key: str, until: Aside) -> None:

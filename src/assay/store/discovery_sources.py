@@ -26,7 +26,10 @@ TAKE_LEASE = text(
     UPDATE discovery_source AS source SET
         run_id = :run_id, lease_until = now() + make_interval(secs => :lease_seconds), started_at = now(),
         cycle_started_at = CASE WHEN source.checkpoint IS NULL OR source.cycle_started_at IS NULL
-            OR source.completed_at >= source.cycle_started_at THEN now() ELSE source.cycle_started_at END
+            OR source.completed_at >= source.cycle_started_at THEN now() ELSE source.cycle_started_at END,
+        cut = CASE WHEN source.completed_at >= source.cycle_started_at THEN 0 ELSE source.cut END,
+        cut_before = CASE WHEN source.completed_at >= source.cycle_started_at THEN source.cut
+            ELSE source.cut_before END
     FROM before WHERE source.name = before.name
     RETURNING source.checkpoint, before.run_id
     """
@@ -40,7 +43,7 @@ RENEW = text(
 KEEP_PAGE = text(
     """
     UPDATE discovery_source SET
-        checkpoint = CAST(:checkpoint AS jsonb), found = found + :found,
+        checkpoint = CAST(:checkpoint AS jsonb), found = found + :found, cut = cut + :cut,
         found_at = CASE WHEN :found > 0 THEN now() ELSE found_at END,
         new_at = CASE WHEN :new > 0 THEN now() ELSE new_at END,
         completed_at = CASE WHEN :is_last THEN now() ELSE completed_at END
@@ -74,6 +77,8 @@ SOURCES = text(
         source.runs, source.flat_runs, source.failures, source.problem, source.found, source.found_at, source.new_at,
         source.sees, source.probed_at, source.shows_all,
         coalesce(source.completed_at >= source.cycle_started_at, false) AS is_through,
+        CASE WHEN source.completed_at >= source.cycle_started_at THEN source.cut
+            ELSE greatest(source.cut, source.cut_before) END AS cut,
         count(sighting.source) AS known_ever,
         count(sighting.source) FILTER (WHERE sighting.seen_at >= source.cycle_started_at) AS known_now
     FROM discovery_source AS source
@@ -142,6 +147,8 @@ class SourceRecord:
     shows_all: bool
     # Whether the cycle that was begun last has come to its end.
     is_through: bool
+    # What its service has and showed to nobody: in this cycle, or in the last one as long as this one goes on.
+    cut: int
     known_ever: int
     known_now: int
 
@@ -219,10 +226,11 @@ async def keep_page(
     checkpoint: Mapping[str, Any] | None,
     found: int,
     new: int,
+    cut: int,
     is_last: bool,
 ) -> bool:
     """Move the checkpoint behind what this transaction keeps; False if the source is not ours any more."""
-    values = {"name": name, "run_id": run_id, "found": found, "new": new, "is_last": is_last}
+    values = {"name": name, "run_id": run_id, "found": found, "new": new, "cut": cut, "is_last": is_last}
     kept = await db.execute(KEEP_PAGE, values | {"checkpoint": json_text(checkpoint) if checkpoint else None})
     return bool(kept.rowcount)
 

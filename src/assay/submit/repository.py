@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from assay.fetch.flight import SingleFlight
+from assay.fetch.listing import list_files
 from assay.fetch.paths import folder_of
 from assay.git.client import Git
 from assay.github.client import GitHub
@@ -86,21 +87,14 @@ class SkillFinder:
     async def _look(self, name: RepositoryName) -> RepositorySkills:
         looked_at = self._clock.now()
         if name.host is Host.GIT:
-            return await self._look_with_git(name, looked_at)
-        facts, commit = await asyncio.gather(self._github.get_repository(name), self._github.get_head_commit(name))
-        tree = frozenset(entry.path for entry in await self._github.get_tree(facts.name, commit) if entry.is_regular)
+            facts, commit = await self._git.resolve(name)
+        else:
+            facts, commit = await asyncio.gather(self._github.get_repository(name), self._github.get_head_commit(name))
+        files = await list_files(self._github, self._git, facts.name, commit, wanted=_is_telling)
+        tree = frozenset(entry.path for entry in files if entry.is_regular)
         promised, unreadable = await self._promised(facts.name, commit, tree)
         paths, left_out = await asyncio.to_thread(_sort_out, tree, promised)
         return RepositorySkills(facts, commit, paths, (*left_out, *unreadable), looked_at)
-
-    async def _look_with_git(self, name: RepositoryName, looked_at: datetime) -> RepositorySkills:
-        """Only the names of files are fetched, so what a manifest says is not known."""
-        facts, commit = await self._git.resolve(name)
-        files = await self._git.list_files(name, commit)
-        paths, left_out = await asyncio.to_thread(
-            _sort_out, frozenset(entry.path for entry in files if entry.is_regular), set()
-        )
-        return RepositorySkills(facts, commit, paths, tuple(left_out), looked_at)
 
     async def _promised(
         self, name: RepositoryName, commit: str, tree: frozenset[str]
@@ -108,6 +102,9 @@ class SkillFinder:
         """The folders that manifests name, and the manifests that cannot be read."""
         promised: set[str] = set()
         unreadable: list[LeftOut] = []
+        if name.host is Host.GIT:
+            # Only the names of files are fetched there, so what a manifest says is not known.
+            return promised, unreadable
         for path in MANIFESTS:
             if path not in tree:
                 continue
@@ -117,6 +114,11 @@ class SkillFinder:
             except (Invalid, NotFound) as problem:
                 unreadable.append(LeftOut(path, problem.message))
         return promised, unreadable
+
+
+def _is_telling(path: str) -> bool:
+    """What says something about skills; nothing else of a large repository is remembered."""
+    return path.rpartition("/")[2] == DEFAULT_PATH or path in MANIFESTS
 
 
 def folders_in(manifest: bytes) -> set[str]:

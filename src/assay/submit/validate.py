@@ -29,6 +29,16 @@ class Wanted:
     skill_path: str
 
 
+@dataclass(frozen=True)
+class RepositoryPage:
+    """What the address of a page says: the repository, a folder of it, and the branch or commit that is shown."""
+
+    repository: RepositoryName
+    folder: str = ""
+    ref: str | None = None
+    is_skill_file: bool = False
+
+
 def wanted_skill(
     repo_url: str, skill_name: str | None, skill_path: str | None, web_url: str, git_hosts: tuple[str, ...] = ()
 ) -> Wanted:
@@ -39,15 +49,21 @@ def wanted_skill(
     return Wanted(repository, checked_skill_name(name), path)
 
 
-@lru_cache(maxsize=1024)  # the items of a bulk request repeat their repositories
 def parse_repository_url(repo_url: str, web_url: str, git_hosts: tuple[str, ...] = ()) -> tuple[RepositoryName, str]:
     """Owner, name and perhaps a folder of a repository URL on GitHub or one of the other accepted hosts."""
+    page = parse_page_url(repo_url, web_url, git_hosts)
+    return page.repository, page.folder
+
+
+@lru_cache(maxsize=1024)  # the items of a bulk request repeat their repositories
+def parse_page_url(repo_url: str, web_url: str, git_hosts: tuple[str, ...] = ()) -> RepositoryPage:
+    """A repository and what its page shows; Invalid if it is on no accepted host."""
     url = repo_url.strip()
     below = _segments_below(web_url, url)
     for host in () if below else git_hosts:
         if segments := _segments_below(f"http://{host}" if ":" in host else f"https://{host}", url):
             path, shown = split_path(segments)
-            return on_server(host, path), _folder_shown(shown)
+            return _page_of(on_server(host, path), shown)
     owner, name, *rest = [*below, "", ""]
     name = name.removesuffix(".git")
     if not _is_segment(owner) or not _is_segment(name):
@@ -55,7 +71,7 @@ def parse_repository_url(repo_url: str, web_url: str, git_hosts: tuple[str, ...]
         raise Invalid(
             f"repoUrl must look like {web_url}/owner/repository{also}, not {repo_url[:200]!r}.", code="bad_repo_url"
         )
-    return RepositoryName(Host.GITHUB, owner, name), _folder_shown(rest[:-2])
+    return _page_of(RepositoryName(Host.GITHUB, owner, name), rest[:-2])
 
 
 def checked_skill_name(name: str) -> str:
@@ -103,17 +119,19 @@ def _is_segment(text: str) -> bool:
     return SEGMENT.fullmatch(text) is not None and text not in (".", "..")
 
 
-def _folder_shown(rest: list[str]) -> str:
-    """The folder that a page of a repository shows: `tree/main/skills/pdf`, or of the file in `blob/main/…`."""
-    match rest:
-        case ["src", "branch" | "tag" | "commit", *shown]:
-            return _folder_shown(["tree", *shown])
-        case ["tree" | "src", _, *path, last] if last != DEFAULT_PATH:
-            return "/".join([*path, last])
-        case ["tree" | "blob" | "src", _, *path, _]:
-            return "/".join(path)
+def _page_of(repository: RepositoryName, shown: list[str]) -> RepositoryPage:
+    """What a page shows: the folder of `tree/main/skills/pdf`, or of the file in `blob/main/…`, and the branch."""
+    match shown:
+        case ["src", "branch" | "tag" | "commit", *of_gitea]:
+            return _page_of(repository, ["tree", *of_gitea])
+        case ["tree" | "src", ref, *path, last] if last != DEFAULT_PATH:
+            return RepositoryPage(repository, "/".join([*path, last]), ref)
+        case ["tree" | "blob" | "src", ref, *path, last]:
+            return RepositoryPage(repository, "/".join(path), ref, is_skill_file=last == DEFAULT_PATH)
+        case ["tree" | "src", ref]:
+            return RepositoryPage(repository, "", ref)
         case _:
-            return ""
+            return RepositoryPage(repository)
 
 
 def _is_visible(name: str) -> bool:

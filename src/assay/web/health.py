@@ -3,6 +3,7 @@
 from litestar import MediaType, Response, get
 from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.registry import Collector
 
 from assay import __version__
 from assay.app.looks import watch_limits
@@ -10,11 +11,13 @@ from assay.serve.health import check_readiness
 from assay.serve.queue_health import QueueHealth, read_queue_health
 from assay.serve.stats import Stats, read_stats
 from assay.settings import SECRET_FIELDS
+from assay.store.allowances import list_calls_left
 from assay.web.access import PUBLIC
 from assay.web.api.problems import answer, problems
 from assay.web.api.views import CheckView, ReadinessView
 from assay.web.discovery_metrics import DiscoveryMetrics
-from assay.web.edge_metrics import EdgeMetrics, read_edge_metrics
+from assay.web.edge_metrics import read_edge_metrics
+from assay.web.github_metrics import GitHubMetrics
 from assay.web.given import Assay, Counted
 from assay.web.queue_metrics import QueueMetrics
 
@@ -56,13 +59,15 @@ async def metrics(assay: Assay, traffic: Counted) -> str:
         stats = await read_stats(db, now)
         health = await read_queue_health(db, now, watch_limits(assay.settings))
         edge = await read_edge_metrics(db, assay.edge, assay.copy.tally)
-    return generate_latest(_registry(stats, health, edge)).decode() + generate_latest(traffic.registry).decode()
+        github = GitHubMetrics(await list_calls_left(db, now))
+    return generate_latest(_registry(stats, health, edge, github)).decode() + generate_latest(traffic.registry).decode()
 
 
-def _registry(stats: Stats, health: QueueHealth, edge: EdgeMetrics) -> CollectorRegistry:
+def _registry(stats: Stats, health: QueueHealth, *others: Collector) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(QueueMetrics(health))
-    registry.register(edge)
+    for each in others:
+        registry.register(each)
     registry.register(DiscoveryMetrics(health.facts.discovery))
     submissions = Gauge("assay_submissions", "Submissions by state.", ["state"], registry=registry)
     for state, number in stats.by_state.items():

@@ -1,4 +1,4 @@
-"""What an argument of `assay scan` means: a folder, a SKILL.md, an archive, or a repository on GitHub."""
+"""What an argument of `assay scan` means: a folder, a SKILL.md, an archive, or a repository."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -39,7 +39,7 @@ def scan(
         typer.Argument(
             metavar="PATH|ARCHIVE|URL",
             help="A skill's folder or SKILL.md, a folder that holds skills, a .zip, .tar.gz or .tgz,"
-            " or the URL of a repository on GitHub or of a folder in one.",
+            " or the URL of a repository on GitHub or an accepted git host, or of a folder in one.",
         ),
     ],
     form: Annotated[

@@ -8,7 +8,8 @@ class Root:
     """The working directory, another folder, an archive, or a repository at a commit.
 
     `label` is what people see and `uri` what programs open; the working directory has neither, since whoever reads a
-    result there is in it, and an archive has no `uri`, since nothing opens a file in one.
+    result there is in it. An archive has no `uri`, since nothing opens a file in one, and neither has a repository of
+    another host than GitHub, since each calls the page of a file differently.
     """
 
     label: str = ""

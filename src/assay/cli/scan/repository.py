@@ -1,9 +1,8 @@
-"""Skills of a repository on GitHub, at one commit; loaded only when a URL is scanned, for it needs the network."""
+"""Skills of a repository, at one commit; loaded only when a URL is scanned, for it needs the network."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from assay import settings
 from assay.cli.exits import exit_of_error
@@ -13,6 +12,7 @@ from assay.cli.scan.skill import Failed, Found
 from assay.cli.stopping import run_until_done
 from assay.fetch.checkouts import Checkouts, Resolution
 from assay.fetch.limits import Limits
+from assay.fetch.listing import list_files
 from assay.fetch.paths import folder_of
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
@@ -20,39 +20,41 @@ from assay.github.identities import open_identities
 from assay.github.session import open_session
 from assay.model.clock import Clock
 from assay.model.errors import AssayError, Invalid, NoSkill, NotFound
-from assay.model.repository import RepositoryName
-from assay.submit.validate import parse_repository_url
+from assay.model.repository import Host, RepositoryName
+from assay.settings import Settings
+from assay.submit.validate import RepositoryPage, parse_page_url
 
-COMMIT = re.compile(r"[0-9a-f]{40}")
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 NEWEST = "HEAD"
 
 
 @dataclass(frozen=True)
 class RepositoryUrl:
-    """A repository or a folder of it; `ref` is the branch or commit that the URL shows."""
+    """A repository, or what one of its pages shows, as the settings of this machine accept it."""
 
     url: str
-    web_url: str
-    name: RepositoryName
-    folder: str
-    ref: str
-    is_one_skill: bool
+    page: RepositoryPage
+    settings: Settings
+
+    @property
+    def ref(self) -> str:
+        """The branch or commit that the URL shows."""
+        return self.page.ref or NEWEST
 
 
 def read_url(url: str) -> RepositoryUrl:
-    """What a URL means; Invalid if it is not one of a repository on GitHub."""
-    web_url = settings.read().github_web_url
+    """What a URL means; Invalid if it is not one of a repository on an accepted host."""
+    chosen = settings.read()
     try:
-        name, folder = parse_repository_url(url, web_url)
+        return RepositoryUrl(url, parse_page_url(url, chosen.github_web_url, chosen.git_hosts), chosen)
     except Invalid:
-        raise Invalid(f"{url!r} is no repository on GitHub: give {web_url}/owner/repository.") from None
-    below = urlsplit(url).path.removeprefix(urlsplit(web_url).path.rstrip("/")).strip("/").split("/")[2:]
-    ref = below[1] if len(below) > 1 and below[0] in ("tree", "blob") else NEWEST
-    return RepositoryUrl(url, web_url, name, folder, ref, is_one_skill=bool(below) and below[-1] == SKILL)
+        accepted = f"{chosen.github_web_url}/owner/repository"
+        others = f", or one on {', '.join(chosen.git_hosts)}" if chosen.git_hosts else ""
+        raise Invalid(f"{url!r} is no repository that is accepted: give {accepted}{others}.") from None
 
 
 def find_in_repository(wanted: RepositoryUrl, limits: Limits) -> list[Found | Failed]:
-    """Every skill at or below the folder; one Failed if GitHub has no such repository, or does not answer."""
+    """Every skill at or below the folder; one Failed if there is no such repository, or its host does not answer."""
     try:
         return run_until_done(_find(wanted, limits))
     except Invalid:
@@ -62,7 +64,7 @@ def find_in_repository(wanted: RepositoryUrl, limits: Limits) -> list[Found | Fa
 
 
 async def _find(wanted: RepositoryUrl, limits: Limits) -> list[Found | Failed]:
-    chosen, clock = settings.read(), Clock()
+    chosen, clock = wanted.settings, Clock()
     urls = GitHubUrls(chosen.github_api_url, chosen.github_raw_url, chosen.github_codeload_url)
 
     def now() -> float:
@@ -70,18 +72,27 @@ async def _find(wanted: RepositoryUrl, limits: Limits) -> list[Found | Failed]:
 
     async with open_session() as session:
         identities = open_identities(chosen.plain_github_tokens, chosen.github_app, session, urls.api, now)
-        github = GitHub(session, urls, TokenBudget(identities, now))
-        checkouts = Checkouts(github, limits, clock)
-        resolution = _at(wanted.ref, await checkouts.resolve(wanted.name, clock.now()))
+        checkouts = Checkouts(GitHub(session, urls, TokenBudget(identities, now)), limits, clock)
+        resolution = _at(wanted.ref, await checkouts.resolve(wanted.page.repository, clock.now()))
         commit, name = resolution.commit, resolution.facts.name
-        tree = await github.get_tree(name, commit)
-        paths = _skill_paths(wanted, [entry.path for entry in tree])
+        files = await list_files(checkouts.github, checkouts.git, name, commit, wanted.page.folder, _is_skill)
+        paths = _skill_paths(wanted.page, [entry.path for entry in files])
         if not paths:
-            where = f" below {wanted.folder}" if wanted.folder else ""
+            where = f" below {wanted.page.folder}" if wanted.page.folder else ""
             raise NoSkill(f"{name} has no {SKILL}{where} at {commit[:12]}.")
-        page = f"{wanted.web_url}/{name}"
-        root = Root(f"{page}/tree/{commit}", f"{page}/blob/{commit}/", page, commit)
-        return await _cut_all(checkouts, resolution, root, paths)
+        return await _cut_all(checkouts, resolution, _root(name, commit, chosen.github_web_url), paths)
+
+
+def _root(name: RepositoryName, commit: str, web_url: str) -> Root:
+    """Where people see the commit. What other servers call the page of a file differs, so none is named there."""
+    if name.host is Host.GIT:
+        return Root(f"{name.page_url}@{commit}", None, name.page_url, commit)
+    page = f"{web_url}/{name}"
+    return Root(f"{page}/tree/{commit}", f"{page}/blob/{commit}/", page, commit)
+
+
+def _is_skill(path: str) -> bool:
+    return path.rpartition("/")[2] == SKILL
 
 
 def _at(ref: str, newest: Resolution) -> Resolution:
@@ -95,11 +106,11 @@ def _at(ref: str, newest: Resolution) -> Resolution:
     return newest
 
 
-def _skill_paths(wanted: RepositoryUrl, paths: Sequence[str]) -> list[str]:
-    inside = f"{wanted.folder}/" if wanted.folder else ""
-    if wanted.is_one_skill:
+def _skill_paths(page: RepositoryPage, paths: Sequence[str]) -> list[str]:
+    inside = f"{page.folder}/" if page.folder else ""
+    if page.is_skill_file:
         return [path for path in paths if path == f"{inside}{SKILL}"]
-    return sorted(path for path in paths if path.startswith(inside) and path.rpartition("/")[2] == SKILL)
+    return sorted(path for path in paths if path.startswith(inside))
 
 
 async def _cut_all(

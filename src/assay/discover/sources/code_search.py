@@ -27,8 +27,8 @@ class CodeSearch:
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
         """One page of results each."""
         shards = [Shard.read(each) for each in (checkpoint or {}).get("shards", [])] or all_shards()
-        async for hits, left in walk_shards(self.github, self.query, shards, meter):
-            yield Page(candidates_of(hits), {"shards": [each.written for each in left]} if left else None, not left)
+        async for read in walk_shards(self.github, self.query, shards, meter):
+            yield Page(candidates_of(read.hits), read.checkpoint, not read.left, cut=read.cut)
 
     async def probe(self, meter: Meter) -> bool | None:
         """Whether at least one of a few known repositories is found by the same question."""

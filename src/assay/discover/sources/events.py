@@ -1,52 +1,77 @@
 """What happens on GitHub right now: pushes to repositories that are known, and new ones that sound like skills."""
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from assay.discover.source import Cadence, Checkpoint, Meter, Page
 from assay.github.client import GitHub
-from assay.github.search import EVENT_PAGES, PER_PAGE, PublicEvent, list_events
+from assay.github.search import EVENT_PAGES, PER_PAGE, PublicEvent, poll_events
 from assay.model.discovery import Candidate
+from assay.model.errors import RateLimited
 
 TELLING = frozenset({"PushEvent", "CreateEvent", "PublicEvent", "ReleaseEvent"})
 HINT = "skill"
+EVERYWHERE = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Events:
-    """Everybody's events, and those of the named organisations, from the last one that was seen on."""
+    """Everybody's events, and those of the named organisations, from the last one that was seen on.
+
+    No list is asked for earlier than GitHub wants it; when that is, goes with the checkpoint.
+    """
 
     github: GitHub
     cadence: Cadence
-    owners: Sequence[str] = ()
+    owners: Sequence[str]
+    now: Callable[[], datetime]
     name: str = "events"
+    _has_any: bool | None = field(default=None, init=False)
 
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
         """One list each, as far back as GitHub shows it."""
-        seen: dict[str, int] = dict((checkpoint or {}).get("seen", {}))
-        places: list[str | None] = [None, *self.owners]
-        for number, owner in enumerate(places):
-            events = await self._news(owner, seen.get(owner or "", 0), meter)
+        state = checkpoint or {}
+        seen: dict[str, int] = dict(state.get("seen", {}))
+        not_before: dict[str, float] = dict(state.get("not_before", {}))
+        due = self._due(not_before)
+        for place in due:
+            events, pause = await self._news(place, seen.get(place, 0), meter)
+            not_before[place] = self.now().timestamp() + (pause or self.cadence.every_seconds)
             if events:
-                seen[owner or ""] = max(_number(each) for each in events)
-            candidates = _candidates(events, is_named=owner is not None)
-            yield Page(candidates, {"seen": dict(seen)}, number == len(places) - 1)
+                seen[place] = max(_number(each) for each in events)
+            candidates = _candidates(events, is_named=place != EVERYWHERE)
+            after = {"seen": dict(seen), "not_before": dict(not_before)}
+            yield Page(candidates, after, place == due[-1])
 
-    async def probe(self, meter: Meter) -> bool | None:
-        """Whether anything happens at all."""
-        meter.spend()
-        return bool(await list_events(self.github))
+    async def probe(self, _meter: Meter) -> bool | None:
+        """Whether anything happens at all: what the run has just seen, since nobody may ask again so soon."""
+        return self._has_any
 
-    async def _news(self, owner: str | None, last: int, meter: Meter) -> list[PublicEvent]:
+    def _due(self, not_before: Mapping[str, float]) -> list[str]:
+        """The places that may be asked now; RateLimited if there is none."""
+        now = self.now().timestamp()
+        waits = {place: not_before.get(place, 0.0) - now for place in (EVERYWHERE, *self.owners)}
+        due = [place for place, wait in waits.items() if wait <= 0]
+        if not due:
+            wait = max(1.0, min(waits.values()))
+            raise RateLimited(f"GitHub wants its events to be asked for in {wait:.0f} s.", retry_after_seconds=wait)
+        return due
+
+    async def _news(self, place: str, last: int, meter: Meter) -> tuple[list[PublicEvent], float]:
         news: list[PublicEvent] = []
+        longest = 0.0
         for page in range(1, EVENT_PAGES + 1):
             meter.spend()
-            listed = await list_events(self.github, owner, page=page)
+            listed, pause = await poll_events(self.github, place or None, page=page)
+            longest = max(longest, pause)
+            if (place, page) == (EVERYWHERE, 1):
+                self._has_any = bool(listed)
             fresh = [each for each in listed if _number(each) > last]
             news += fresh
             if len(fresh) < PER_PAGE:
                 break
-        return news
+        return news, longest
 
 
 def _candidates(events: Sequence[PublicEvent], *, is_named: bool) -> list[Candidate]:

@@ -39,10 +39,9 @@ class Marketplaces:
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
         """One page of manifests each, read as far as they can be."""
         shards = [Shard.read(each) for each in (checkpoint or {}).get("shards", [])] or all_shards()
-        async for hits, left in walk_shards(self.github, QUERY, shards, meter):
-            candidates, left_out = await self._read_all(hits)
-            after = {"shards": [each.written for each in left]} if left else None
-            yield Page(candidates, after, not left, left_out)
+        async for read in walk_shards(self.github, QUERY, shards, meter):
+            candidates, left_out = await self._read_all(read.hits)
+            yield Page(candidates, read.checkpoint, not read.left, left_out, read.cut)
 
     async def probe(self, meter: Meter) -> bool | None:
         """Whether there is any manifest at all."""

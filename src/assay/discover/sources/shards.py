@@ -18,6 +18,20 @@ ASKED_AGAIN = 2
 
 
 @dataclass(frozen=True)
+class ShardPage:
+    """Some files, what is still to be read after them, and how many nobody is shown."""
+
+    hits: Sequence[CodeHit]
+    left: Sequence["Shard"]
+    cut: int
+
+    @property
+    def checkpoint(self) -> dict[str, object] | None:
+        """Where to go on; nowhere if this was the last."""
+        return {"shards": [each.written for each in self.left]} if self.left else None
+
+
+@dataclass(frozen=True)
 class Shard:
     """Files of so many bytes, from a page on. What one size alone has too much of is read from both ends."""
 
@@ -52,6 +66,10 @@ class Shard:
         middle = (self.low + (self.high if self.high is not None else max(LARGEST, 2 * self.low))) // 2
         return [replace(self, high=middle, page=1), replace(self, low=middle + 1, page=1)]
 
+    def out_of_reach(self, total: int) -> int:
+        """Files of one size between those that both ends show; said once, with the first page of the second end."""
+        return max(0, total - 2 * RESULT_CAP) if self.page == 1 and not self.newest_first else 0
+
     def after(self, total: int) -> list[Self]:
         """What is left of it when its page was read."""
         if self.page * PER_PAGE < min(total, RESULT_CAP):
@@ -65,10 +83,8 @@ def all_shards() -> list[Shard]:
     return [Shard(low, high) for low, high in zip(EDGES, [*ends, None], strict=True)]
 
 
-async def walk_shards(
-    github: GitHub, query: str, shards: Sequence[Shard], meter: Meter
-) -> AsyncIterator[tuple[Sequence[CodeHit], list[Shard]]]:
-    """Page by page, each with what is still to be read after it."""
+async def walk_shards(github: GitHub, query: str, shards: Sequence[Shard], meter: Meter) -> AsyncIterator[ShardPage]:
+    """Page by page."""
     left = list(shards)
     while left:
         shard = left.pop(0)
@@ -76,10 +92,11 @@ async def walk_shards(
         if shard.page == 1 and (results.total > RESULT_CAP or results.is_incomplete) and shard.is_divisible:
             left[:0] = shard.divided()
             continue
-        if shard.page == 1 and results.total > RESULT_CAP and not shard.newest_first:
-            log.warning("Code search has more than can be read", query=query, size=shard.low, total=results.total)
+        cut = results.missing(shard.page, len(results.hits)) + shard.out_of_reach(results.total)
+        if cut:
+            log.warning("Code search has more than it shows", query=query, shard=shard.qualifier, not_shown=cut)
         left[:0] = shard.after(results.total)
-        yield results.hits, left
+        yield ShardPage(results.hits, left, cut)
 
 
 async def _ask(github: GitHub, query: str, shard: Shard, meter: Meter) -> CodeResults:

@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
+import structlog
+
 from assay.discover.source import Cadence, Checkpoint, Meter, Page
 from assay.github.client import GitHub
 from assay.github.search import PER_PAGE, RESULT_CAP, FoundRepository, search_repositories
 from assay.model.discovery import Candidate
 
+log = structlog.get_logger()
 # GitHub has no repository that is older. There is no such bound at the other end: the last window is open.
 BEGINNING = datetime(2008, 1, 1, tzinfo=UTC)
 # The index of GitHub's search comes behind; and who is given a topic later has not been pushed to.
@@ -86,7 +89,11 @@ class Topics:
             if window.page * PER_PAGE < min(results.total, RESULT_CAP):
                 windows.insert(0, replace(window, page=window.page + 1))
             left = {"windows": [each.written for each in windows]} if windows else {}
-            yield Page([as_candidate(each) for each in results.hits], state | left, not windows)
+            beyond = max(0, results.total - RESULT_CAP) if window.page == 1 else 0
+            cut = beyond + results.missing(window.page, len(results.hits))
+            if cut:
+                log.warning("Repository search has more than it shows", query=window.query, not_shown=cut)
+            yield Page([as_candidate(each) for each in results.hits], state | left, not windows, cut=cut)
 
     async def probe(self, meter: Meter) -> bool | None:
         """Whether any topic has any repository at all."""

@@ -65,7 +65,8 @@ def _handled_conditionally(world: FakeGitHub, request: Request, route: str, answ
     if etag not in request.if_none_match:
         return _handled(route, answer, bucket, header)
     free = request.token is not None or world.anonymous_304_is_free
-    return _handled(route, Answer(304), bucket, header, charged=not free)
+    kept = tuple(each for each in answer.headers if not each[0].startswith(b"content-"))
+    return _handled(route, Answer(304, headers=kept), bucket, header, charged=not free)
 
 
 def _handled(route: str, answer: Answer, bucket: Bucket, *headers: Header, charged: bool = True) -> Handled:

@@ -7,8 +7,6 @@ from assay.github.fake.bodies import Json, full_repository
 from assay.github.fake.request import Request
 from assay.github.fake.world import FakeGitHub
 
-_POLL_INTERVAL: Header = (b"x-poll-interval", b"60")
-
 
 def answer_owner(world: FakeGitHub, request: Request) -> Answer:
     """`/orgs/{owner}/repos` and `/users/{owner}/repos`, the last pushed first; an owner without any is not there."""
@@ -26,7 +24,8 @@ def answer_events(world: FakeGitHub, request: Request) -> Answer:
     """`/events` and `/orgs/{owner}/events`, the newest first."""
     owner = request.parts[2].lower() if len(request.parts) > 2 else None
     events = [each for each in reversed(world.events) if owner in (None, str(each["org"]).lower())]
-    return json_answer(200, _page(events, request), _POLL_INTERVAL, conditional=True)
+    interval: Header = (b"x-poll-interval", str(world.poll_seconds).encode())
+    return json_answer(200, _page(events, request), interval, conditional=True)
 
 
 def _page(items: Sequence[Json], request: Request) -> Sequence[Json]:

@@ -52,6 +52,8 @@ class FakeGitHub:
         """Owners that are no people, in lower case."""
         self.events: list[dict[str, object]] = []
         """What happened, the oldest first; entered by `happen`."""
+        self.poll_seconds = 60
+        """How long GitHub wants to be left alone between two looks at events."""
         self._searches: dict[object, Answer] = {}
         self._hits: dict[object, list[Any]] = {}
 

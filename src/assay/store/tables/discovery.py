@@ -52,6 +52,9 @@ discovery_source = Table(
     # What a question with a known answer was answered when it was last asked.
     Column("sees", Boolean),
     moment("probed_at"),
+    # What its service has and shows to nobody, in this cycle so far and in the one before.
+    Column("cut", BigInteger, nullable=False, server_default="0"),
+    Column("cut_before", BigInteger, nullable=False, server_default="0"),
 )
 
 discovery_run = Table(

@@ -10,10 +10,11 @@ from litestar.params import JSONBody
 from litestar.status_codes import HTTP_200_OK
 
 from assay.model.errors import Invalid
+from assay.model.repository import Host
 from assay.model.submission import Origin
 from assay.submit.accept import Admission
 from assay.submit.bulk import Batch, Item, accept_batch
-from assay.submit.validate import LONGEST_NAME, SHORTEST_NAME
+from assay.submit.validate import LONGEST_NAME, SHORTEST_NAME, parse_repository_url
 from assay.web.admin.views import BulkEnqueueBody, BulkEnqueueView
 from assay.web.api.batch_views import LARGEST_BATCH_BYTES
 from assay.web.api.once import IdempotencyKey, answer_once
@@ -43,7 +44,7 @@ async def bulk_enqueue(
     assay: Assay, caller: CalledBy, data: JSONBody[BulkEnqueueBody], idempotency_key: IdempotencyKey = None
 ) -> Response[BulkEnqueueView]:
     """What is known already is skipped; an item that is wrong is an error and does not stop the others."""
-    sender = Sender(caller, Origin.BULK, assay.settings.github_web_url)
+    sender = Sender(caller, Origin.BULK, assay.settings.github_web_url, assay.settings.git_hosts)
     items = [_checked(each, sender) for each in data.items]
 
     async def work(db: Any) -> tuple[int, BulkEnqueueView]:
@@ -58,7 +59,7 @@ def _checked(given: object, sender: Sender) -> Item:
         item = msgspec.convert(given, EnqueueItem)
     except msgspec.ValidationError as problem:
         return Invalid(f"Invalid item: {problem}", code="bad_item")
-    if not _repo_url(sender.web_url).fullmatch(item.repo_url):
+    if not _is_accepted(item.repo_url, sender):
         return Invalid(f"Invalid repoUrl: {item.repo_url[:SHOWN]}", code="bad_repo_url")
     if not SHORTEST_NAME <= len(item.skill_name) <= LONGEST_NAME:
         return Invalid(
@@ -66,6 +67,17 @@ def _checked(given: object, sender: Sender) -> Item:
             code="bad_skill_name",
         )
     return sender.item(item.repo_url, item.skill_name, item.skill_path)
+
+
+def _is_accepted(repo_url: str, sender: Sender) -> bool:
+    """On GitHub in its plainest form, as machines write it; on another host as anybody may write it."""
+    if _repo_url(sender.web_url).fullmatch(repo_url):
+        return True
+    try:
+        repository, _ = parse_repository_url(repo_url, sender.web_url, sender.git_hosts)
+    except Invalid:
+        return False
+    return repository.host is Host.GIT
 
 
 @cache

@@ -94,6 +94,7 @@ class SourceView(View, frozen=True):
     runs: int
     found: int
     flat_runs: int
+    cut: int
     failures: int
     problem: str | None
     sees_known: bool | None

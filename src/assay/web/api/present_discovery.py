@@ -37,6 +37,7 @@ def present_source(source: SourceRecord) -> SourceView:
         runs=source.runs,
         found=source.found,
         flat_runs=source.flat_runs,
+        cut=source.cut,
         failures=source.failures,
         problem=source.problem,
         sees_known=source.sees,

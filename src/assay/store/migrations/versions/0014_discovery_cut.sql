@@ -1,0 +1,3 @@
+ALTER TABLE discovery_source
+    ADD COLUMN cut BIGINT DEFAULT '0' NOT NULL,
+    ADD COLUMN cut_before BIGINT DEFAULT '0' NOT NULL

@@ -1,0 +1,151 @@
+"""Limits that GitHub sets to one token, and how several make way for each other."""
+
+import asyncio
+
+import pytest
+
+from assay.model.errors import RateLimited, Unavailable
+from tests.github.clients import TOOLS, a_client, download, error_of
+
+HOUR = 3600
+
+
+# Limits
+
+
+async def test_a_used_up_limit_says_when_to_come_back(world, tools, clock, client) -> None:
+    """I74, R65: the wait is GitHub's, and until then nobody is asked again."""
+    world.limit_anonymous(2)
+    await client.get_repository(TOOLS)
+    await client.get_head_commit(TOOLS)
+    clock.time += 100
+    error = await error_of(client, RateLimited)
+    assert error.retry_after_seconds == HOUR - 100
+    calls = world.count()
+    await error_of(client, RateLimited)
+    assert world.count() == calls
+    clock.time += HOUR
+    assert (await client.get_repository(TOOLS)).stars == 7
+
+
+@pytest.mark.parametrize("status", [403, 429])
+async def test_a_limit_used_up_by_others_is_a_limit_too(world, tools, client, clock, status) -> None:
+    """I74: also when the first answer of all is the refusal; never "not found"."""
+    world.exhausted_status = status
+    world.limit_anonymous(0)
+    error = await error_of(client, RateLimited)
+    assert error.retry_after_seconds == HOUR
+    assert "rate limit" in error.message
+
+
+async def test_a_request_to_go_slower_is_honoured_to_the_second(world, tools, client, clock) -> None:
+    """R65: `Retry-After` of a secondary limit; nothing is sent before it is over."""
+    world.secondary_limit("repo", retry_after=17)
+    assert (await error_of(client, RateLimited)).retry_after_seconds == 17
+    clock.time += 16
+    assert (await error_of(client, RateLimited)).retry_after_seconds == 1
+    assert world.count() == 1
+    clock.time += 1
+    assert (await client.get_repository(TOOLS)).stars == 7
+
+
+async def test_a_request_to_go_slower_without_a_time_means_a_minute(world, tools, client) -> None:
+    """GitHub's own advice."""
+    world.secondary_limit("repo", retry_after=None)
+    assert (await error_of(client, RateLimited)).retry_after_seconds == 60
+
+
+async def test_too_many_requests_for_raw_files_or_archives_is_a_limit(world, tools, server, clock) -> None:
+    """I74: these hosts have limits of their own, and say 429."""
+    world.fail("raw", 429, retry_after=5)
+    world.fail("archive", 429)
+    async with a_client(server, clock) as client:
+        with pytest.raises(RateLimited) as raised:
+            await client.get_raw_file(TOOLS, tools.sha, "skills/pdf/SKILL.md", at_most=1000)
+        assert raised.value.retry_after_seconds == 5
+    async with a_client(server, clock) as client:
+        with pytest.raises(RateLimited) as raised:
+            await download(client, tools.sha)
+        assert raised.value.retry_after_seconds == 60
+
+
+async def test_raw_files_cost_no_calls_of_the_budget(world, tools, client) -> None:
+    """Hundreds of files of a large repository come through although few calls are left, or none."""
+    world.limit_anonymous(2)
+    await client.get_repository(TOOLS)
+    await client.get_head_commit(TOOLS)
+    for _ in range(5):
+        await client.get_raw_file(TOOLS, tools.sha, "skills/pdf/SKILL.md", at_most=1000)
+    await error_of(client, RateLimited)
+    await client.get_raw_file(TOOLS, tools.sha, "skills/pdf/SKILL.md", at_most=1000)
+
+
+# Several tokens
+
+
+async def test_a_token_that_is_used_up_makes_way_for_another(world, tools, server, clock) -> None:
+    """R65: as long as one token has calls left, nobody waits; then the wait is that of the first to come back."""
+    world.add_token("empty", limit=10, used=10)
+    world.add_token("full", limit=3)
+    async with a_client(server, clock, "empty", "full") as client:
+        assert (await client.get_repository(TOOLS)).stars == 7
+        assert [(call.token, call.status) for call in world.calls] == [("empty", 403), ("full", 200)]
+        clock.time += 600
+        await client.get_head_commit(TOOLS)
+        await client.get_tree(TOOLS, tools.sha)
+        assert {call.token for call in world.calls[2:]} == {"full"}
+        error = await error_of(client, RateLimited)
+        assert error.retry_after_seconds == HOUR - 600
+
+
+async def test_the_token_with_most_calls_left_is_used(world, tools, server, clock) -> None:
+    """R65: budgets are learnt from `X-RateLimit-Remaining` and spent evenly."""
+    world.add_token("low", limit=20)
+    world.add_token("high", limit=5000)
+    async with a_client(server, clock, "low", "high") as client:
+        for _ in range(2):
+            await client.get_tree(TOOLS, tools.sha)
+        world.reset_calls()
+        for _ in range(10):
+            await client.get_tree(TOOLS, tools.sha)
+    assert {call.token for call in world.calls} == {"high"}
+
+
+async def test_tokens_of_which_nothing_is_known_share_the_first_burst(world, tools, server, clock) -> None:
+    """Two hundred at once do not all fall on one token."""
+    for token in ("one", "two", "three"):
+        world.add_token(token)
+    world.latency("tree", 0.05)
+    async with a_client(server, clock, "one", "two", "three") as client:
+        await asyncio.gather(*(client.get_tree(TOOLS, tools.sha) for _ in range(30)))
+    used = [call.token for call in world.calls]
+    assert {used.count(token) for token in ("one", "two", "three")} == {10}
+
+
+async def test_a_revoked_token_makes_way_for_another(world, tools, server, clock) -> None:
+    """One bad token among several costs one call, not the fetch."""
+    world.add_token("revoked")
+    world.add_token("good")
+    world.revoke_token("revoked")
+    async with a_client(server, clock, "revoked", "good") as client:
+        assert (await client.get_repository(TOOLS)).stars == 7
+        await client.get_head_commit(TOOLS)
+        await client.get_tree(TOOLS, tools.sha)
+    assert [(call.token, call.status) for call in world.calls] == [
+        ("revoked", 401),
+        ("good", 200),
+        ("good", 200),
+        ("good", 200),
+    ]
+
+
+async def test_only_bad_tokens_is_our_fault_not_the_authors(world, tools, server, clock) -> None:
+    """I33, I74: neither "not found" nor a rate limit, and it is tried again later."""
+    async with a_client(server, clock, "misspelt", "revoked") as client:
+        assert (await error_of(client, Unavailable)).code == "github_bad_token"
+        assert world.count() == 2
+        assert (await error_of(client, Unavailable)).code == "github_bad_token"
+        assert world.count() == 2
+        world.add_token("revoked")
+        clock.time += HOUR
+        assert (await client.get_repository(TOOLS)).stars == 7
