@@ -61,7 +61,7 @@ class Scripted:
 class Always(Scripted):
     """A source that fails, whatever is asked."""
 
-    def __init__(self, problem: AssayError) -> None:
+    def __init__(self, problem: Exception) -> None:
         super().__init__([[]])
         self.problem = problem
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import structlog
 from sqlalchemy import text
 
 from assay.discover.crawl import Asked
@@ -146,6 +147,15 @@ async def test_a_page_that_fails_is_asked_for_again(registry: Registry) -> None:
     assert (RunOutcome.COMPLETE, 1) == (ended.outcome, ended.tally.errors)
     assert [0, 1, 1, 2] == source.asked_from
     assert expected(names) == await submitted(registry)
+
+
+async def test_a_bug_in_a_source_is_a_failed_run_with_its_reason(registry: Registry) -> None:
+    """I72: it is told with its trace, ends nothing else, and the source is given back."""
+    with structlog.testing.capture_logs() as logs:
+        ended = await crawl(registry, Always(KeyError("items")))
+    assert (RunOutcome.FAILED, "KeyError: 'items'") == (ended.outcome, ended.problem)
+    assert ["A run of discovery failed"] == [each["event"] for each in logs if each.get("exc_info")]
+    assert RunOutcome.COMPLETE is (await crawl(registry, Scripted([[]]))).outcome
 
 
 async def test_a_source_that_fails_waits_longer_each_time(registry: Registry) -> None:

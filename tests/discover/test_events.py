@@ -85,6 +85,15 @@ async def test_no_list_is_asked_for_earlier_than_github_wants(registry: Registry
     assert registry.github.count("events") == 2 * asked
 
 
+async def test_a_clock_that_was_turned_back_stops_nobody(registry: Registry, clock: Hours) -> None:
+    """What was noted in a future that never came is not waited for."""
+    source = Events(registry.app.github, CADENCE, (), clock)
+    checkpoint = await read(source, None)
+    clock.pass_by(-86_400)
+    await read(source, checkpoint)
+    assert registry.github.count("events") == 2
+
+
 async def test_a_run_that_is_asked_for_too_early_says_so_and_asks_nobody(registry: Registry, clock: Hours) -> None:
     """R65: the source runs again when the wait is over; the probe asks nobody either."""
     registry.github.poll_seconds = 300
