@@ -173,6 +173,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             lease_seconds=deadline_seconds,
             engine=ENGINE,
             ruleset=ruleset,
+            keys=app.keys,
             deep_tools=settings.deep_scan_tools,
             judge=(judge.engine, judge.prompt) if judge else None,
         )

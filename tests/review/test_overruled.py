@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from assay.app import open_second_look
+from assay.store.second_looks import add_second_looks
 from tests.catalogue import read
 from tests.conftest import Registry
 from tests.review.cases import decide, refused_skill
@@ -56,3 +59,23 @@ async def test_a_yes_of_the_scanner_needs_no_overruling(registry: Registry) -> N
     assert security["review"] is None
     assert {each["overruledBy"] for each in security["providers"]} == {None}
     assert "A reviewer" not in (await registry.client.get(f"/skills/{NAME}", headers=PAGE)).text
+
+
+@pytest.mark.parametrize("path", ["reviewed", "suppressed"])
+async def test_other_rules_that_find_nothing_new_take_nothing_back(registry: Registry, path: str) -> None:
+    """A person's word holds for the same bytes, also when they are looked at again because the rules have changed."""
+    number = await refused_skill(registry)
+    if path == "reviewed":
+        await decide(registry, number, "approve", REASON)
+    else:
+        await suppress(registry, number, ruleId="EX-001", file="scripts/setup.sh", reason=REASON)
+        await registry.work()
+    before = await read(registry, NAME)
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE scan SET ruleset = 'sha256:old'"))
+        await add_second_looks(db, [before["skill"]["contentDigest"]], why="ruleset")
+    assert await open_second_look(registry.app, registry.tools).look() == 1
+    after = await read(registry, NAME)
+    assert after["skill"]["certTier"] == before["skill"]["certTier"]
+    assert after["versions"][0]["status"] == "live"
+    assert (await registry.read(number))["state"] == "PUBLISHED"
