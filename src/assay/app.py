@@ -164,7 +164,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
     ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
     policy = policy_of(settings)
     async with (
-        open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners,
+        open_scanners(scanner_options(settings), ruleset) as scanners,
         open_judge(app, policy, deadline_seconds) as judge,
     ):
         ledger = Ledger(
@@ -191,6 +191,11 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def scanner_options(settings: Settings) -> ScannerOptions:
+    """How many scan processes one process may have."""
+    return ScannerOptions(settings.scan_processes or cores())
 
 
 def archive_cache(settings: Settings) -> ArchiveCache | None:
@@ -228,7 +233,7 @@ def open_replay(app: App) -> Replay:
     """What tries another ruleset on what is published."""
     settings = app.settings
     judge = (f"{ENGINE_PREFIX}{settings.llm_model}", PROMPT) if settings.llm_model else None
-    return Replay(app.store, app.blobs, policy_of(settings), judge)
+    return Replay(app.store, app.blobs, policy_of(settings), judge, scanner_options(settings))
 
 
 def open_second_look(app: App, tools: Tools) -> SecondLook:
