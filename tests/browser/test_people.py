@@ -118,7 +118,6 @@ async def test_appealed_and_reported_by_forms(judged: Registry, model: FakeModel
     """The author finds the form and reads their own words afterwards; every field of a report can be clicked."""
     await publish_judged(judged)
     number = await refused_skill(judged)
-    await tell(judged, NAME)
     author = await signed_in(judged.app, "mallory", github_id=77)
     admin = await signed_in(judged.app, "root", admin=True)
     async with serving(judged.app) as url:
@@ -128,8 +127,17 @@ async def test_appealed_and_reported_by_forms(judged: Registry, model: FakeModel
         await page.get_by_role("button", name="Appeal").click()
         await page.get_by_text("The host is ours, and nothing leaves it.").wait_for()
         assert "NEEDS_REVIEW" in await page.locator(".lead").inner_text()
+        await page.goto(f"{url}/skills/{NAME}")
+        await page.get_by_text("Report a security problem").press("Enter")
+        await page.get_by_label("What it is").select_option("malware")
+        await page.get_by_label("What it does, and where").fill("It sends my files away.")
+        await page.get_by_role("button", name="Report").click()
+        await page.wait_for_url(f"{url}/reports/*")
+        receipt = page.url
+        assert "waits for an administrator" in await page.locator("main").inner_text()
         page, _ = await as_person(browser, url, admin, java_script_enabled=False)
         await page.goto(f"{url}/admin/reports")
+        assert "It sends my files away." in await page.locator("main").inner_text()
         await page.get_by_label("Reason, for the reporter").click()
         await page.keyboard.type("It does not.")
         await page.get_by_label("Outcome").select_option("dismissed")
@@ -137,3 +145,5 @@ async def test_appealed_and_reported_by_forms(judged: Registry, model: FakeModel
         await page.get_by_text("There is none.").wait_for()
         await page.get_by_role("link", name="answered").click()
         assert "It does not." in await page.locator("main").inner_text()
+        await page.goto(receipt)
+        assert "nothing follows. It does not." in await page.locator("main").inner_text()
