@@ -24,6 +24,8 @@ from assay.model.clock import Clock
 from assay.model.submission import ACTIVE
 from assay.pipeline import Tools, process
 from assay.queue.worker import run_worker
+from assay.scan.ruleset import load_ruleset
+from assay.scanners.saved_engine import user_cache_folder, with_saved_engine
 from assay.settings import Settings
 from assay.store.counts import count_by_state
 from assay.store.database import open_database
@@ -88,6 +90,13 @@ def _start_server(config: Any) -> str:
 async def _migrate(url: str) -> None:
     async with open_database(url) as store:
         await migrate(store)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def saved_engine() -> None:
+    """Tests that scan in this process do so on the engine that scan processes have kept: to make it takes long."""
+    rules = load_ruleset()
+    object.__setattr__(rules, "engine", with_saved_engine(rules, user_cache_folder()).engine)
 
 
 @pytest.fixture(scope="session")

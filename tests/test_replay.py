@@ -9,8 +9,8 @@ from assay.app.looks import open_replay, open_second_look, watch_limits
 from assay.chores import all_chores
 from assay.queue.periodic import do_chore
 from assay.replay import FIND_STALE, find_stale_verdicts
-from assay.scan.ruleset import load_ruleset, parse_ruleset
-from assay.scan.scan import scan_source
+from assay.scan.ruleset import VOCABULARY, load_ruleset, parse_ruleset
+from assay.scanners.pool import ScannerOptions, open_scanners
 from assay.store.chores import register_chores
 from tests.conftest import SECRET, Registry
 from tests.skills import a_skill
@@ -34,9 +34,10 @@ benign = "curl -O https://packages.example.com/tool.tar.gz\\n"
 
 
 def house(severity: str) -> dict[str, str]:
-    """The files of a ruleset that knows one thing more."""
+    """The files of a ruleset that knows one thing more. Those that have only patterns are left out: they need long."""
     shipped = resources.files("assay.scan").joinpath("rules")
     texts = {each.name: each.read_text("utf-8") for each in shipped.iterdir() if each.name.endswith(".toml")}
+    texts = {name: text for name, text in texts.items() if "\ncheck = " in text or name == VOCABULARY}
     return texts | {"house.toml": HOUSE.format(severity=severity)}
 
 
@@ -118,14 +119,9 @@ async def test_what_the_new_rules_refuse_is_taken_back_until_a_person_has_looked
         await register_chores(db, [each.rhythm for each in all_chores(limits(registry), registry.app.clock)])
         assert await find_stale_verdicts(db, rules.version) == 2
 
-    class House:
-        """Scanners of the next release."""
-
-        async def scan(self, source):
-            return scan_source(source, rules)
-
-    looking = replace(open_second_look(registry.app, registry.tools), ruleset=rules.version, scanners=House())
-    await looking.look()
+    async with open_scanners(ScannerOptions(1), rules.version, given=rules) as scanners:
+        looking = open_second_look(registry.app, registry.tools)
+        await replace(looking, ruleset=rules.version, scanners=scanners).look()
     listed = (await registry.client.get("/api/v1/skills")).json()["skills"]
     assert [each["name"] for each in listed] == ["acme/tools/plain"]
     exact = (await registry.client.get("/api/v1/skills/acme/tools/mirror/versions/1.0.0")).json()

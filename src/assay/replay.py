@@ -5,7 +5,7 @@ on where it stopped, and equal bytes are looked at once. Nothing that is publish
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,17 +15,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.blobs.blobs import Blobs
 from assay.judge.answer import covers
 from assay.judge.policy import Policy, judge_report, weigh
-from assay.model.errors import NotFound
+from assay.model.errors import NotFound, Unavailable
 from assay.model.finding import Report
 from assay.model.judgement import Judgement
 from assay.model.submission import Reason
 from assay.model.verdict import Decision, Outcome, Path, Verdict
-from assay.scan.ruleset import Ruleset
-from assay.scan.scan import ENGINE, scan_source
+from assay.scan.ruleset import Ruleset, load_ruleset
+from assay.scan.scan import ENGINE
+from assay.scanners.pool import ScannerOptions, Scanners, open_scanners
 from assay.store.chores import read_position, save_position
 from assay.store.database import Database
 from assay.store.judgements import find_judgements
-from assay.store.replays import Target, activate_ruleset, find_stale, forget_other_replays, next_targets, save_replay
+from assay.store.replays import activate_ruleset, find_stale, forget_other_replays, next_targets, save_replay
 from assay.store.second_looks import add_second_looks, count_second_looks
 
 log = structlog.get_logger()
@@ -56,6 +57,8 @@ class Replay:
     blobs: Blobs
     policy: Policy
     judge: JudgeKey | None
+    # Rules and skills are anybody's: both stay in processes that are bounded.
+    scanners: ScannerOptions
 
     async def run(
         self,
@@ -68,17 +71,26 @@ class Replay:
         """Go through the live listings after this one, all of them or at most so many."""
         async with self.store.begin() as db:
             await forget_other_replays(db, ruleset.version)
+        given = None if ruleset.version == load_ruleset().version else ruleset
+        async with open_scanners(self.scanners, ruleset.version, given=given) as scanners:
+            return await self._go_through(ruleset.version, scanners, after, at_most, progress)
+
+    async def _go_through(
+        self,
+        version: str,
+        scanners: Scanners,
+        after: UUID | None,
+        at_most: int | None,
+        progress: Callable[[int], None],
+    ) -> Replayed:
         scanned = unreadable = looked_at = 0
         while at_most is None or looked_at < at_most:
             limit = BATCH if at_most is None else min(BATCH, at_most - looked_at)
             async with self.store.begin() as db:
-                targets = await next_targets(db, ruleset.version, after, limit)
-            fresh = {each.digest: each for each in targets if not each.is_known}
-            for target in fresh.values():
-                if await self._one(target, ruleset):
-                    scanned += 1
-                else:
-                    unreadable += 1
+                targets = await next_targets(db, version, after, limit)
+            fresh = {each.digest for each in targets if not each.is_known}
+            read = await self._try_all(sorted(fresh), version, scanners)
+            scanned, unreadable = scanned + read, unreadable + len(fresh) - read
             looked_at += len(targets)
             progress(len(targets))
             if len(targets) < limit:
@@ -86,17 +98,31 @@ class Replay:
             after = targets[-1].skill_id
         return Replayed(scanned, unreadable, after)
 
-    async def _one(self, target: Target, ruleset: Ruleset) -> bool:
+    async def _try_all(self, digests: Sequence[str], version: str, scanners: Scanners) -> int:
+        """As many at a time as there are processes. Returns how many could be read."""
+        gate = asyncio.Semaphore(self.scanners.processes)
+
+        async def one(digest: str) -> bool:
+            async with gate:
+                return await self._one(digest, version, scanners)
+
+        # All are waited for, also if one fails: none may ask for a process when the pool is closed.
+        results = await asyncio.gather(*map(one, digests), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return results.count(True)
+
+    async def _one(self, digest: str, version: str, scanners: Scanners) -> bool:
         try:
-            source = await self.blobs.load(target.digest)
-        except NotFound as problem:
-            log.warning("A content could not be replayed", digest=target.digest, problem=problem.message)
+            report = await scanners.scan(await self.blobs.load(digest))
+        except (NotFound, Unavailable) as problem:
+            log.warning("A content could not be replayed", digest=digest, problem=problem.message)
             return False
-        report = await asyncio.to_thread(scan_source, source, ruleset)
         async with self.store.begin() as db:
-            judged = await find_judgements(db, [target.digest], *self.judge) if self.judge else {}
-            verdict = would_be(report, self.policy, judged.get(target.digest))
-            await save_replay(db, ruleset.version, target.digest, verdict)
+            judged = await find_judgements(db, [digest], *self.judge) if self.judge else {}
+            verdict = would_be(report, self.policy, judged.get(digest))
+            await save_replay(db, version, digest, verdict)
         return True
 
 

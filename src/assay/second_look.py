@@ -6,13 +6,15 @@ wait, and ends where the policy says, with its reason.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from uuid import UUID
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.blobs.blobs import Blobs
+from assay.certify.certify import certify
 from assay.certify.keys import SigningKeys
 from assay.control.requeue import requeue_quietly
 from assay.judge.answer import covers
@@ -21,16 +23,17 @@ from assay.judges.judge import Judge
 from assay.model.clock import Clock
 from assay.model.errors import NotFound, Unavailable
 from assay.model.finding import Report
+from assay.model.said import Said
 from assay.model.source import Source
 from assay.model.standing import Remark, VersionStatus
-from assay.model.verdict import Decision, Path, Weighed
-from assay.publish.recertify import recertify
+from assay.model.verdict import Path, Weighed
 from assay.publish.withdraw import withdraw, yank
 from assay.queue.turns import do_each, keep_going
 from assay.scanners.pool import Scanners
+from assay.serve.said import read_said
 from assay.store.database import Database
 from assay.store.judgements import find_judgements
-from assay.store.listings import submissions_of, versions_with
+from assay.store.listings import set_certificate, submissions_of, versions_with
 from assay.store.scans import Examined, find_reports, save_scans
 from assay.store.second_looks import Due, end_second_look, postpone_second_look, take_second_looks
 
@@ -83,7 +86,7 @@ class SecondLook:
             return
         async with self.store.begin() as db:
             await save_scans(db, 1, [Examined(source.manifest, weighed.report, weighed.static)])
-            await self._apply(db, weighed, was_fast_approved=due.why == Path.FAST_APPROVE)
+            await self._apply(db, source, weighed, was_fast_approved=due.why == Path.FAST_APPROVE)
             await end_second_look(db, due.digest)
 
     async def _weigh(self, due: Due, source: Source) -> Weighed:
@@ -108,22 +111,41 @@ class SecondLook:
         assert verdict is not None
         return Weighed(report, judgement, verdict, judge_report(report, self.policy))
 
-    async def _apply(self, db: AsyncConnection, weighed: Weighed, *, was_fast_approved: bool) -> None:
-        verdict = weighed.verdict
-        action = follow_up(verdict, was_fast_approved=was_fast_approved)
-        if action is FollowUp.CERTIFY:
-            await recertify(db, weighed, self.keys, self.clock.now())
-            return
-        assert verdict.reason is not None
-        digest = weighed.report.digest
-        why = Remark(verdict.reason.code, verdict.reason.message, self.clock.now(), BY)
-        submissions = []
-        for listing, version in await versions_with(db, digest):
-            submissions += await submissions_of(db, listing.id)
-            if version.status is VersionStatus.LIVE and action is FollowUp.YANK:
-                await yank(db, listing.name, version.version, why)
-            elif version.status is not VersionStatus.WITHDRAWN and action is FollowUp.WITHDRAW:
+    async def _apply(self, db: AsyncConnection, source: Source, weighed: Weighed, *, was_fast_approved: bool) -> None:
+        """In every listing of these bytes; what people have said of them there comes before the policy."""
+        now, message = self.clock.now(), ""
+        concerned: set[UUID] = set()
+        for listing, version in await versions_with(db, source.digest):
+            if version.status is VersionStatus.WITHDRAWN:
+                continue
+            said = await read_said(db, listing.id, source.digest, version.tier)
+            heard = self._hear(weighed, said)
+            action = follow_up(heard.verdict, was_fast_approved=was_fast_approved)
+            if action is FollowUp.CERTIFY:
+                review = said.approval_of(weighed.report)
+                certificate = certify(
+                    listing.name, source.manifest, version.commit, heard, self.keys, now, review=review
+                )
+                await set_certificate(db, listing, version, certificate)
+                continue
+            reason = heard.verdict.reason
+            assert reason is not None
+            why = Remark(reason.code, reason.message, now, BY)
+            if action is FollowUp.WITHDRAW:
                 await withdraw(db, listing.name, version.version, why)
+            elif action is FollowUp.YANK and version.status is VersionStatus.LIVE:
+                await yank(db, listing.name, version.version, why)
             log.warning(f"{action}: {listing.name} {version.version}", reason=why.code)
-        assert verdict.decision is not Decision.APPROVE
-        await requeue_quietly(db, sorted(set(submissions)), by=BY, reason=verdict.reason.message)
+            concerned.update(await submissions_of(db, listing.id))
+            message = reason.message
+        # All at once and in order, because others lock them, too.
+        if concerned:
+            await requeue_quietly(db, sorted(concerned), by=BY, reason=message)
+
+    def _hear(self, weighed: Weighed, said: Said) -> Weighed:
+        """The verdict in one listing: without what is suppressed there, and after a person was asked."""
+        heard = said.heard(weighed.report)
+        verdict = weighed.verdict
+        if heard is not weighed.report:
+            verdict = weigh(heard, self.policy, weighed.judgement) or verdict
+        return replace(weighed, verdict=said.overrule(verdict, weighed.report))

@@ -7,7 +7,7 @@ import assay
 
 SOURCE = Path(assay.__file__).parent
 # Where a tier is looked at, not given: the colours of badges, and what installers are told.
-READERS = {"serve/security.py", "web/badge.py"}
+READERS = {"web/badge.py"}
 
 
 def test_a_tier_is_derived_in_one_place_only() -> None:

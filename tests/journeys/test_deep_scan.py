@@ -7,6 +7,7 @@ from tests.deepscan.deliveries import CRITICAL, HandNode, publish
 from tests.edges import edge, edge_url, redis_server
 from tests.projection.copies import bring_level, contents_of
 from tests.skills import a_skill
+from tests.streams import reading, serving
 from tests.web.people import audit_of
 
 __all__ = ["edge", "edge_url", "redis_server"]
@@ -72,7 +73,7 @@ async def test_a_critical_finding_takes_the_skill_down_everywhere(registry: Regi
 
 
 async def test_the_last_good_version_stays(registry: Registry) -> None:
-    """R18: only what was found out is withdrawn."""
+    """R18: only what was found out is withdrawn; who listens to the catalogue hears of it."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -82,7 +83,16 @@ async def test_the_last_good_version_stays(registry: Registry) -> None:
     await registry.submit("acme/tools", "greet")
     await registry.work()
     assert (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]["currentVersion"] == "1.0.1"
-    await find_out(registry)
+    found_out = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]["contentDigest"]
+    async with serving(registry.app) as url, reading(url, "/api/v1/changes/stream") as everybody:
+        await find_out(registry)
+        told = []
+        while {"withdraw", "block"} - {event.data["kind"] for event in told}:
+            told.append(await everybody.next())
+    assert {event.name for event in told} == {"catalogue_changed"}
+    withdrawn = next(event.data["data"] for event in told if event.data["kind"] == "withdraw")
+    assert (withdrawn["name"], withdrawn["version"]) == ("acme/tools/greet", "1.0.1")
+    assert found_out in str((await registry.client.get("/api/v1/blocklist")).json())
     served = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
     assert served["skill"]["currentVersion"] == "1.0.0"
     assert {each["version"]: each["status"] for each in served["versions"]} == {"1.0.1": "withdrawn", "1.0.0": "live"}

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.judge.answer import BadAnswer, check_answer, covers, merge_findings
+from assay.judge.answer import UNREAD, BadAnswer, check_answer, covers, merge_findings
 from assay.judge.brief import MOST_QUESTIONS, Brief, questions_of, write_briefs
 from assay.judge.parts import Piece, TooLarge, cut, pieces_of, text_of
 from assay.judge.policy import Policy, weigh
 from assay.llm.fake import Asked
 from assay.model.finding import Report
-from assay.model.judgement import Judgement, Usage
+from assay.model.judgement import Judgement, Ruling, Usage
 from assay.model.source import Source
 from tests.judge.test_policy import a_finding, a_report
 from tests.skills import a_skill
@@ -165,7 +165,20 @@ def test_whatever_a_model_answers_only_documented_things_happen(data: st.DataObj
     "gap", [{"findings": []}, {"receipts": []}, {"canary": "x"}], ids=["control", "receipt", "canary"]
 )
 def test_each_mark_that_is_missing_is_a_finding(gap: dict) -> None:
-    """Of an answer without one of them, nothing is believed."""
+    """Of an answer without one of them, nothing is believed: neither what it found nor what it ruled."""
     brief = briefs()[0]
+    assert {each.ruling for each in check_answer(json.dumps(honest(brief)), brief).rulings} == {Ruling.REFUTED}
     checked = check_answer(json.dumps(honest(brief) | gap), brief)
     assert {finding.family for finding in checked.findings} == {"judge_integrity"}
+    assert {each.ruling for each in checked.rulings} == {Ruling.UNSURE}
+
+
+def test_a_receipt_is_that_of_its_part() -> None:
+    """Made up, or taken from another part, it proves nothing."""
+    brief = briefs()[0]
+    answer = honest(brief)
+    first, second = answer["receipts"][:2]
+    swapped = [first | {"receipt": second["receipt"]}, second | {"receipt": first["receipt"]}]
+    for receipts in (swapped, [first | {"receipt": "0" * len(first["receipt"])}, second]):
+        told = answer | {"receipts": [*receipts, *answer["receipts"][2:]]}
+        assert [each.rule_id for each in check_answer(json.dumps(told), brief).findings] == [UNREAD]

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from assay.app.looks import open_second_look
 from assay.github.fake import FakeGitHub
@@ -201,7 +202,9 @@ async def test_a_skill_too_large_to_be_read_goes_to_a_person(judged: Registry, m
     assert model.asked == []
 
 
-async def test_the_same_bytes_are_judged_once(judged: Registry, model: FakeModel) -> None:
+async def test_the_same_bytes_are_judged_once(
+    judged: Registry, judged_settings: Settings, github: FakeGitHub, model: FakeModel
+) -> None:
     """I83: answers are kept by content, model and questions; tokens, money and the model that answered are recorded."""
     await judge_one(judged, {"SKILL.md": a_skill("greet")})
     calls = len(model.asked)
@@ -215,6 +218,17 @@ async def test_the_same_bytes_are_judged_once(judged: Registry, model: FakeModel
     assert judge["cost"] == {"promptTokens": 2000, "completionTokens": 200, "cost": pytest.approx(0.0056)}
     spent = (await health(judged))["judge"]
     assert (spent["spentToday"], spent["callsToday"], spent["tokensToday"]) == (pytest.approx(0.0056), 2, 2200)
+    # What one model said is not what another says.
+    async with open_registry(judged_settings.model_copy(update={"llm_model": "fake-2"}), github) as other:
+        await other.submit("fork/tools", "greet")
+        await other.work()
+    assert len(model.asked) == 2 * calls
+    # Nor is the answer to other questions.
+    async with judged.app.store.begin() as db:
+        await db.execute(text("UPDATE scan SET ruleset = 'sha256:old' WHERE tier = 2"))
+    await judged.submit("fork/tools", "greet")
+    await judged.work()
+    assert len(model.asked) == 3 * calls
 
 
 async def health(registry: Registry) -> dict:

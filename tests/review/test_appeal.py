@@ -35,6 +35,12 @@ async def test_appealed_and_approved(registry: Registry) -> None:
     )
     assert "scripts/setup.sh line 2" in detail["reason"]["message"]
     assert detail["appeal"]["text"] is None, "what the author says is for reviewers"
+    for login, shown in (("mallory", True), ("alice", False)):
+        async with a_browser(registry.app) as browser:
+            browser.cookies.update(cookies_of(await signed_in(registry.app, login, github_id=MALLORY if shown else 5)))
+            told = (await browser.get(f"/api/v1/submissions/{number}")).json()["appeal"]["text"]
+            page = (await browser.get(f"/submissions/{number}")).text
+        assert (told is not None, "And nothing is sent." in page) == (shown, shown)
     queue = (await registry.client.get(REVIEWS, params={"reason": "appealed"}, headers=KEY)).json()["reviews"]
     assert [(each["submission"]["id"], each["appeal"]["text"]) for each in queue] == [
         (number, "The host is <script>ours()</script>.\nAnd nothing is sent."),

@@ -1,5 +1,6 @@
 """The saved engine: whatever lies in the cache, the rules are there, and the next process finds a good file."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from assay.model.source import Source
 from assay.scan.pattern import Pattern
 from assay.scan.ruleset import Ruleset, load_ruleset, ruleset_of
 from assay.scan.scan import scan_source
-from assay.scanners.saved_engine import with_saved_engine
+from assay.scanners.saved_engine import MOST_KEPT, with_saved_engine
 
 pytest.importorskip("hyperscan", reason="there is nothing to save without it")
 # One rule is enough, and takes no seconds to build.
@@ -112,3 +113,14 @@ def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, block: C
     block(tmp_path / "cache")
     assert finds(with_saved_engine(RULES, tmp_path / "cache"))
     assert not is_kept(tmp_path / "cache")
+
+
+def test_no_more_engines_are_kept_than_are_of_use(tmp_path: Path) -> None:
+    """Whoever tries many rulesets fills no disk: the oldest go."""
+    for age in range(MOST_KEPT + 5):
+        old = tmp_path / f"rules-{age:032}.hs"
+        old.touch()
+        os.utime(old, (1_000 - age, 1_000 - age))
+    with_saved_engine(RULES, tmp_path)
+    assert len(list(tmp_path.iterdir())) == MOST_KEPT
+    assert is_kept(tmp_path)

@@ -16,6 +16,7 @@ from assay.store.chores import ChoreRecord, Rhythm
 from assay.store.orphans import Orphan
 from assay.store.pauses import Pause
 from assay.store.processes import SeenProcess
+from assay.store.security_reports import Unanswered
 from assay.store.stuck import StuckCount
 from assay.store.upstream import Freshness
 from tests.backlog import NOW
@@ -153,6 +154,13 @@ def test_orphans_are_an_alarm_also_after_they_are_rescued() -> None:
 def test_jobs_that_cannot_be_read_are_an_alarm() -> None:
     """R69: never silent."""
     assert keys(unreadable_jobs=(7, 8)) == ["unreadable_jobs"]
+
+
+def test_a_suppression_that_ends_within_a_week_is_told_and_is_no_problem() -> None:
+    """Nobody is surprised by a finding that counts again."""
+    assert keys(unanswered=Unanswered(suppressed_until=NOW + timedelta(days=7))) == []
+    [alarm] = alarms(unanswered=Unanswered(suppressed_until=NOW + timedelta(days=7) - SECOND))
+    assert (alarm.code, alarm.since, alarm.is_problem) == (Code.SUPPRESSION_ENDING, NOW - SECOND, False)
 
 
 def test_many_failures_are_an_alarm_and_few_are_not() -> None:

@@ -66,7 +66,7 @@ async def open_page(registry: Registry, path: str, status: int = 200) -> Page:
 def check_harmless(page: Page) -> None:
     """Nothing in a page can run, load from elsewhere, or lead anywhere but to the web."""
     allowed = {
-        "html", "head", "meta", "title", "link", "script", "noscript", "body", "a", "header", "img", "nav", "form", "input", "label", "select", "option", "button", "main", "footer",
+        "html", "head", "meta", "title", "link", "script", "noscript", "body", "a", "header", "img", "nav", "form", "input", "label", "select", "option", "textarea", "details", "summary", "button", "main", "footer",
         "section", "article", "div", "span", "p", "ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr",
         "th", "td", "pre", "code", "b", "strong", "em", "time", "br", "hr", "blockquote", *HEADINGS,
     }  # fmt: skip

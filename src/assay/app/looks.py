@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from assay.app.opened import App
-from assay.app.tools import policy_of
+from assay.app.tools import policy_of, scanner_options
 from assay.deepscan.push import Pusher
 from assay.judge.passes import PROMPT
 from assay.model.errors import Unavailable
@@ -27,7 +27,7 @@ def open_replay(app: App) -> Replay:
     """What tries another ruleset on what is published."""
     settings = app.settings
     judge = (f"{ENGINE_PREFIX}{settings.llm_model}", PROMPT) if settings.llm_model else None
-    return Replay(app.store, app.blobs, policy_of(settings), judge)
+    return Replay(app.store, app.blobs, policy_of(settings), judge, scanner_options(settings))
 
 
 def open_second_look(app: App, tools: Tools) -> SecondLook:

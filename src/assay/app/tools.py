@@ -42,7 +42,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
     ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
     policy = policy_of(settings)
     async with (
-        open_scanners(ScannerOptions(settings.scan_processes or cores()), ruleset) as scanners,
+        open_scanners(scanner_options(settings), ruleset) as scanners,
         open_judge(app, policy, deadline_seconds) as judge,
     ):
         ledger = Ledger(
@@ -51,6 +51,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             lease_seconds=deadline_seconds,
             engine=ENGINE,
             ruleset=ruleset,
+            keys=app.keys,
             deep_tools=settings.deep_scan_tools,
             judge=(judge.engine, judge.prompt) if judge else None,
         )
@@ -68,6 +69,11 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             ledger=ledger,
             deadline_seconds=deadline_seconds,
         )
+
+
+def scanner_options(settings: Settings) -> ScannerOptions:
+    """How many scan processes one process may have."""
+    return ScannerOptions(settings.scan_processes or cores())
 
 
 def archive_cache(settings: Settings) -> ArchiveCache | None:

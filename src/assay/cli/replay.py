@@ -8,7 +8,7 @@ from assay.app.opened import open_app
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson
 from assay.cli.progress import a_bar
-from assay.cli.rulesets import RulesetFolder, read_ruleset, started
+from assay.cli.rulesets import RulesetFolder, read_ruleset
 from assay.cli.stopping import run_command
 from assay.cli.terminal import open_console, print_json, print_line
 from assay.replay import Replayed
@@ -27,7 +27,7 @@ def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
     that was cut short is gone on with.
     """
     set_up_logs("replay")
-    rules = started(read_ruleset(ruleset), quickly=False)
+    rules = read_ruleset(ruleset)
     done, flips = run_command(_replay(settings.read(), rules))
     if as_json:
         print_json(_document(rules, done, flips))

@@ -18,6 +18,11 @@ class Tier(StrEnum):
     VERIFIED = "VERIFIED"
     CERTIFIED = "CERTIFIED"
 
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether a person has looked."""
+        return self is Tier.CERTIFIED
+
 
 class Method(StrEnum):
     """Who examined it last."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.certify.keys import SigningKeys
 from assay.model.deep_scan import DeepTool
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
@@ -58,9 +59,11 @@ class Ledger:
         engine: str,
         ruleset: str,
         judge: JudgeKey | None = None,
+        keys: SigningKeys,
         deep_tools: Sequence[DeepTool] = (),
     ) -> None:
         self._store = store
+        self._keys = keys
         self._worker = worker
         self._lease_seconds = lease_seconds
         self._engine = engine
@@ -90,7 +93,7 @@ class Ledger:
         if published is not None:
             return published
         async with self._store.begin() as db:
-            finished = await publish_again(db, submission, approved)
+            finished = await publish_again(db, submission, approved, self._keys)
             await self._look_again(db, [(finished, approved)], again=True)
             return finished
 

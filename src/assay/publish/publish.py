@@ -6,11 +6,13 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.certify.certify import certify
+from assay.certify.keys import SigningKeys
 from assay.model.errors import Conflict
 from assay.model.ids import new_id
 from assay.model.naming import listing_name, slug_of
 from assay.model.review import Review
-from assay.model.said import REJECTED
+from assay.model.said import REJECTED, Said
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.source import Source
 from assay.model.standing import VersionStatus
@@ -19,8 +21,9 @@ from assay.model.verdict import Path, Verdict, Weighed
 from assay.publish.block import blocked, blocks_of
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
-from assay.store.listings import lock_skill, set_certificate, set_status
+from assay.store.listings import lock_skill, set_status
 from assay.store.publications import (
+    Listed,
     Listing,
     NewVersion,
     list_first_versions,
@@ -28,6 +31,7 @@ from assay.store.publications import (
     lock_listing,
     make_live,
 )
+from assay.store.reviews import find_approvals
 from assay.store.scans import Examined, save_scans
 from assay.store.second_looks import add_second_looks
 from assay.store.skills import list_versions
@@ -97,9 +101,14 @@ async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Ap
     return [moved.get(submission.id) for submission, _ in wanted]
 
 
-async def publish_again(db: AsyncConnection, submission: Submission, approved: Approved) -> Submission:
+async def publish_again(
+    db: AsyncConnection, submission: Submission, approved: Approved, keys: SigningKeys
+) -> Submission:
     """Make this content the live version of a listing that exists, or refuse: the name or folder is another's, the
     listing is blocked, or this very version was taken back.
+
+    A version exists exactly if the content changed. Known content becomes live again as it was, with a hallmark that
+    says what was found out now.
     """
     digest = approved.source.digest
     # Before any lock: see `hold_blocklist`.
@@ -119,14 +128,39 @@ async def publish_again(db: AsyncConnection, submission: Submission, approved: A
             return await _refuse(db, submission, _taken_back(known), trigger=f"version {known.status}")
         # One reviewer took it back, and now one has approved it.
         await set_status(db, await lock_skill(db, listed.name), known, VersionStatus.LIVE, None)
-    version = known or _make_version(approved, [each.version for each in versions])
+    if known is not None:
+        certificate = await _certify_again(db, listed, known, approved, keys)
+        listing = replace(listing, certificate=certificate)
+        version = replace(known, hallmark=certificate.hallmark, tier=certificate.tier, score=certificate.score)
+    else:
+        version = _make_version(approved, [each.version for each in versions])
     new = NewVersion(listing, version, version.ordinal, scans[digest], submission.id)
-    # A version exists exactly if the content changed; known content becomes live again as it was.
     await (make_live(db, new) if known else list_next_version(db, new))
-    if known is not None and approved.review is not None:
-        await set_certificate(db, await lock_skill(db, listed.name), known, approved.certificate)
     await _look_again_later(db, [approved])
     return await move_one(db, _published(submission, approved, listing.id, version))
+
+
+async def _certify_again(
+    db: AsyncConnection, listed: Listed, known: SkillVersion, approved: Approved, keys: SigningKeys
+) -> Certificate:
+    """What is said of a version follows the newest verdict, and is said of the commit that the version came from.
+
+    What a person has approved stays approved, whoever submits it again.
+    """
+    weighed, review = approved.weighed, approved.review
+    if review is None and known.tier.is_reviewed:
+        review = (await find_approvals(db, known.content_digest)).get(listed.id)
+    said = Said(review)
+    verdict = said.overrule(weighed.verdict, weighed.report)
+    return certify(
+        listed.name,
+        approved.source.manifest,
+        known.commit,
+        replace(weighed, verdict=verdict),
+        keys,
+        approved.certificate.certified_at,
+        review=said.approval_of(weighed.report),
+    )
 
 
 async def _look_again_later(db: AsyncConnection, published: Sequence[Approved]) -> None:

@@ -66,7 +66,7 @@ async def approve(
     certificate = certify_source(name, source, weighed, keys, decided.at, review)
     approved = Approved(name, source, describe(source.skill_md), weighed, certificate, review)
     [published] = await publish_all(db, [(submission, approved)]) if submission.skill_id is None else [None]
-    published = published or await publish_again(db, submission, approved)
+    published = published or await publish_again(db, submission, approved, keys)
     await _write_down(db, decided, review, AppealStatus.GRANTED, before=submission.state)
     return published
 

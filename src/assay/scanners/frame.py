@@ -7,11 +7,21 @@ from typing import TypeVar
 
 import msgspec
 
+from assay.scan.rule import Rule
+from assay.scan.ruleset import Traced
+
 HEAD_BYTES = 4
 # Far more than a report or a skill can have; a length beyond it is no frame.
 LARGEST_BYTES = 64 * 1024 * 1024
 T = TypeVar("T")
 _encoder = msgspec.msgpack.Encoder()
+
+
+class Rules(msgspec.Struct, frozen=True, array_like=True):
+    """To a scan process that was started for others than the rules that ship, once: look with these."""
+
+    rules: tuple[Rule, ...]
+    traced: Traced
 
 
 class Skill(msgspec.Struct, frozen=True, array_like=True):

@@ -13,8 +13,10 @@ import structlog
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.source import Source
+from assay.scan.ruleset import Ruleset
 from assay.scan.scan import ENGINE
-from assay.scanners.frame import Ready
+from assay.scanners.frame import Ready, Rules
+from assay.scanners.process import GIVEN
 from assay.scanners.saved_engine import user_cache_folder
 from assay.scanners.scanner import Died, OutOfTime, Scanner, start_scanner
 from assay.scanners.unexamined import unexamined
@@ -42,9 +44,10 @@ class ScannerOptions:
 class Scanners:
     """Scans in other processes, first come, first served. The first process is started when the first skill comes."""
 
-    def __init__(self, options: ScannerOptions, ruleset: str) -> None:
+    def __init__(self, options: ScannerOptions, ruleset: str, given: Ruleset | None = None) -> None:
         self._options = options
         self._expected = Ready(ENGINE, ruleset)
+        self._given = Rules(given.rules, given.traced) if given else None
         self._turn = asyncio.Semaphore(options.processes)
         self._idle: list[Scanner] = []
         self._scanners: set[Scanner] = set()
@@ -97,10 +100,13 @@ class Scanners:
         return await self._start()
 
     async def _start(self) -> Scanner:
-        command = (*self._options.command, str(self._options.cpu_seconds), str(self._options.cache))
+        given = (GIVEN,) if self._given else ()
+        command = (*self._options.command, *given, str(self._options.cpu_seconds), str(self._options.cache))
         scanner = await start_scanner(command, self._options.patience_seconds)
         self._scanners.add(scanner)
         try:
+            if self._given:
+                scanner.teach(self._given)
             await scanner.introduce(self._expected)
         except BaseException:
             await self._drop(scanner)
@@ -124,9 +130,11 @@ class Scanners:
 
 
 @asynccontextmanager
-async def open_scanners(options: ScannerOptions, ruleset: str) -> AsyncIterator[Scanners]:
-    """A pool that leaves no process behind."""
-    scanners = Scanners(options, ruleset)
+async def open_scanners(
+    options: ScannerOptions, ruleset: str, *, given: Ruleset | None = None
+) -> AsyncIterator[Scanners]:
+    """A pool that leaves no process behind. It looks with the rules that ship, or with those that are given."""
+    scanners = Scanners(options, ruleset, given)
     try:
         yield scanners
     finally:

@@ -1,6 +1,8 @@
 """A scan process: reads skills from its standard input, answers with reports, and ends when the input does.
 
-python -m assay.scanners.process CPU_SECONDS CACHE_FOLDER
+python -m assay.scanners.process [given] CPU_SECONDS CACHE_FOLDER
+
+It looks with the rules that ship with Assay; `given` says that others come first.
 """
 
 import os
@@ -12,25 +14,27 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from assay.model.finding import Report
 from assay.model.source import Source
-from assay.scan.ruleset import load_ruleset
+from assay.scan.ruleset import Ruleset, load_ruleset, ruleset_of
 from assay.scan.scan import ENGINE, scan_source
-from assay.scanners.frame import HEAD_BYTES, Ready, Skill, body_size, decode_body, encode_frame
+from assay.scanners.frame import HEAD_BYTES, Ready, Rules, Skill, body_size, decode_body, encode_frame
 from assay.scanners.saved_engine import with_saved_engine
 from assay.scanners.unexamined import unexamined
 
 # What ends a process whose scan has used up its time: the kernel sends it in the midst of anything, even a regex.
 OUT_OF_TIME = signal.SIGPROF
 _NOTHING = Source({"SKILL.md": b""}, commit="")
+GIVEN = "given"
 Look = Callable[[Source], Report]
+T = TypeVar("T")
 
 
-def main(cpu_seconds: float, cache: Path) -> None:
-    """Scan with the rules that ship with Assay, on the engine that is kept in the cache."""
-    ruleset = with_saved_engine(load_ruleset(), cache)
+def main(cpu_seconds: float, cache: Path, *, are_given: bool) -> None:
+    """Scan with the rules that ship with Assay or are given, on the engine that is kept in the cache."""
+    ruleset = with_saved_engine(_given_ruleset(sys.stdin.buffer) if are_given else load_ruleset(), cache)
     # What is made ready at the first use is made ready now, and not at the cost of the first skill.
     scan_source(_NOTHING, ruleset)
     serve(lambda source: scan_source(source, ruleset), Ready(ENGINE, ruleset.version), cpu_seconds)
@@ -68,12 +72,21 @@ def _take_standard_output() -> BinaryIO:
     return answers
 
 
+def _given_ruleset(questions: BinaryIO) -> Ruleset:
+    given = _read(questions, Rules)
+    if given is None:
+        sys.exit("No rules were given.")
+    return ruleset_of(given.rules, given.traced)
+
+
 def _receive(questions: BinaryIO) -> Source | None:
+    skill = _read(questions, Skill)
+    return Source(skill.files, commit="") if skill else None
+
+
+def _read(questions: BinaryIO, kind: type[T]) -> T | None:
     head = questions.read(HEAD_BYTES)
-    if len(head) < HEAD_BYTES:
-        return None
-    skill = decode_body(questions.read(body_size(head)), Skill)
-    return Source(skill.files, commit="")
+    return decode_body(questions.read(body_size(head)), kind) if len(head) == HEAD_BYTES else None
 
 
 def _send(answers: BinaryIO, message: object) -> None:
@@ -82,4 +95,4 @@ def _send(answers: BinaryIO, message: object) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), Path(sys.argv[2]))
+    main(float(sys.argv[-2]), Path(sys.argv[-1]), are_given=sys.argv[1] == GIVEN)

@@ -10,6 +10,9 @@ from pathlib import Path
 from assay.scan.pattern import Pattern
 from assay.scan.ruleset import Ruleset
 
+# Of rulesets that somebody tries there may be many; what is missing is made again.
+MOST_KEPT = 20
+
 
 def user_cache_folder() -> Path:
     """Where a user's programs keep what they can make again."""
@@ -51,3 +54,6 @@ def _keep(file: Path, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
         draft.write(content)
     Path(draft.name).replace(file)
+    by_age = sorted(file.parent.glob("rules-*.hs"), key=lambda each: each.stat().st_mtime)
+    for old in by_age[:-MOST_KEPT]:
+        old.unlink(missing_ok=True)

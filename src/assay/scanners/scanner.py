@@ -10,7 +10,7 @@ from typing import TypeVar
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.source import Source
-from assay.scanners.frame import HEAD_BYTES, BadFrame, Ready, Skill, body_size, decode_body, encode_frame
+from assay.scanners.frame import HEAD_BYTES, BadFrame, Ready, Rules, Skill, body_size, decode_body, encode_frame
 from assay.scanners.process import OUT_OF_TIME
 
 T = TypeVar("T")
@@ -45,6 +45,10 @@ class Scanner:
         """Whether it has not been seen to end."""
         return self._process.returncode is None
 
+    def teach(self, rules: Rules) -> None:
+        """Give it the rules that it waits for."""
+        self._ask(rules)
+
     async def introduce(self, expected: Ready) -> None:
         """Wait until it is ready. Raises `Unavailable` if it looks with other rules than its worker thinks."""
         if await self._answer(Ready, START_SECONDS) != expected:
@@ -53,8 +57,7 @@ class Scanner:
 
     async def look(self, source: Source) -> Report:
         """Its report. Raises `Died` or `OutOfTime`."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(encode_frame(Skill(dict(source.files))))
+        self._ask(Skill(dict(source.files)))
         report = await self._answer(Report, self._patience_seconds)
         if report.digest != source.digest:
             raise Died("It answered with a report on something else.")
@@ -66,6 +69,10 @@ class Scanner:
             with suppress(ProcessLookupError):
                 self._process.kill()
         await self._process.wait()
+
+    def _ask(self, message: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(encode_frame(message))
 
     async def _answer(self, kind: type[T], patience_seconds: float) -> T:
         assert self._process.stdout is not None

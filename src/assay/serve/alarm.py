@@ -38,6 +38,7 @@ class Code(StrEnum):
     DEEP_SCAN_ERRORS = "deep_scan_errors"
     REPORTS_UNANSWERED = "reports_unanswered"
     REVIEWS_WAITING = "reviews_waiting"
+    SUPPRESSION_ENDING = "suppression_ending"
     DETECTOR_BLIND = "detector_blind"
     PAUSED = "paused"
 
@@ -72,6 +73,7 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.DEEP_SCAN_ERRORS: "a scan tool could not look at something in the last hour, after all attempts",
         Code.REPORTS_UNANSWERED: "a security report has waited for an answer for `ASSAY_REPORT_HOURS`",
         Code.REVIEWS_WAITING: "a submission has waited for a reviewer for `ASSAY_REVIEW_HOURS`",
+        Code.SUPPRESSION_ENDING: "a finding will count again within a week; for information, not a problem",
         Code.DETECTOR_BLIND: "the queue is not being watched",
         Code.PAUSED: "the queue is paused; for information, not a problem",
     }
@@ -106,11 +108,12 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.DEEP_SCAN_ERRORS: "Look at the errors of the scans, and in the logs of the scan nodes.",
         Code.REPORTS_UNANSWERED: "Read and answer them: `/admin/reports`.",
         Code.REVIEWS_WAITING: "Look at them and decide: `/admin/reviews`, or `assay review list`.",
+        Code.SUPPRESSION_ENDING: "What it let out will be examined again then: see `/admin`, and tell its author.",
         Code.DETECTOR_BLIND: "Start `assay worker`; until then only what this answer itself can see is reported.",
         Code.PAUSED: "Nothing, if it is meant to be; else resume the queue.",
     }
 )
-INFORMATIVE = frozenset({Code.PAUSED, Code.DISCOVERY_CUT})
+INFORMATIVE = frozenset({Code.SUPPRESSION_ENDING, Code.PAUSED, Code.DISCOVERY_CUT})
 
 
 @dataclass(frozen=True)

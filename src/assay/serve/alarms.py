@@ -191,6 +191,13 @@ def _reviews_waiting(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
         yield Alarm(Code.REVIEWS_WAITING, finding, since=since + limits.review)
 
 
+def _suppression_ending(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    until = facts.unanswered.suppressed_until
+    if until is not None and until - facts.now < limits.ending:
+        finding = f"A suppression ends on {until:%Y-%m-%d}."
+        yield Alarm(Code.SUPPRESSION_ENDING, finding, since=until - limits.ending)
+
+
 def _detector_blind(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     """The watching chore cannot say that it does not watch, so whoever reads says it."""
     watching = next((chore for chore in facts.chores if chore.rhythm.name == WATCH), None)
@@ -227,6 +234,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _deep_scans,
     _reports_unanswered,
     _reviews_waiting,
+    _suppression_ending,
     _detector_blind,
     _paused,
 )

@@ -56,6 +56,8 @@ class WatchLimits:
     # How long people may take to answer.
     report: timedelta = timedelta(hours=24)
     review: timedelta = timedelta(hours=168)
+    # So long before a suppression ends it is told.
+    ending: timedelta = timedelta(days=7)
 
     @property
     def stall(self) -> timedelta:

@@ -11,6 +11,7 @@ from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.serve.catalogue import find_listing
+from assay.serve.said import read_said
 from assay.serve.versions import summarise
 from assay.store.contents import find_files
 from assay.store.deep_scans import list_deep_scans
@@ -18,7 +19,6 @@ from assay.store.forks import Fork, find_forks
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import page_versions
-from assay.store.suppressions import suppressions_of_listing
 
 MOST_VERSIONS = 100
 
@@ -73,5 +73,5 @@ async def read_listing(db: AsyncConnection, name: str) -> Listing:
         await list_scans(db, skill.content_digest),
         forks.get(skill.content_digest, ()),
         (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, []),
-        Said(suppressions=tuple(await suppressions_of_listing(db, skill.id, skill.content_digest))),
+        await read_said(db, skill.id, skill.content_digest, skill.tier),
     )

@@ -8,11 +8,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.deep_scan import DeepScan, DeepStatus
 from assay.model.finding import Finding, Severity
+from assay.model.review import Review
+from assay.model.said import Said
 from assay.model.scan import Scan
-from assay.model.skill import Skill, Tier
+from assay.model.skill import Skill
 from assay.model.standing import Standing
-from assay.model.verdict import Outcome
+from assay.model.verdict import Outcome, Path
 from assay.serve.catalogue import find_any_listing, gone_skill
+from assay.serve.said import read_said
 from assay.store.deep_scans import list_deep_scans
 from assay.store.scans import list_scans
 
@@ -31,11 +34,20 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One that has looked. One that failed to look is pending, which is no verdict."""
+    """One that has looked. One that failed to look is pending, which is no verdict.
+
+    `answer` is what it said, and `overruled` by whom that does not count: a reviewer, or a suppression.
+    """
 
     name: str
     answer: Answer
     critical: int
+    overruled: Path | None = None
+
+    @property
+    def status(self) -> Answer:
+        """What it comes to for whoever is about to install it."""
+        return Answer.PASS if self.overruled else self.answer
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,7 @@ class Security:
     skill: Skill
     overall: Answer
     providers: list[Provider]
+    review: Review | None = None
 
 
 async def read_security(db: AsyncConnection, name: str) -> Security:
@@ -54,18 +67,33 @@ async def read_security(db: AsyncConnection, name: str) -> Security:
         return Security(skill, Answer.FAIL, [Provider("blocklist", Answer.FAIL, 1)])
     if skill.standing is not Standing.LIVE:
         raise gone_skill(skill)
-    providers = _providers(await list_scans(db, skill.content_digest))
+    said = await read_said(db, skill.id, skill.content_digest, skill.tier)
+    providers = _providers(await list_scans(db, skill.content_digest), said)
     deep = (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, [])
     providers += [Provider(f"tier 3: {scan.tool}", _deep_answer(scan), _critical(scan.findings)) for scan in deep]
-    return Security(skill, Answer.CERTIFIED if skill.tier is Tier.CERTIFIED else Answer.PASS, providers)
+    overall = Answer.CERTIFIED if skill.tier.is_reviewed else Answer.PASS
+    return Security(skill, overall, providers, said.review)
 
 
-def _providers(scans: list[Scan]) -> list[Provider]:
-    """The last scan of each tier and engine. It was published, so what was found did not stop it."""
+def _providers(scans: list[Scan], said: Said) -> list[Provider]:
+    """The last scan of each tier and engine."""
     newest: dict[str, Scan] = {}
     for scan in scans:
         newest.setdefault(f"tier {scan.tier}: {scan.report.engine}", scan)
-    return [Provider(name, _answer(scan), _critical(scan.report.findings)) for name, scan in sorted(newest.items())]
+    return [
+        Provider(name, _answer(scan), _critical(scan.report.findings), _overruled(scan, said))
+        for name, scan in sorted(newest.items())
+    ]
+
+
+def _overruled(scan: Scan, said: Said) -> Path | None:
+    """By whom a no was overruled. A yes need not be."""
+    if scan.outcome is not Outcome.FAIL:
+        return None
+    if said.approval_of(scan.report) is not None:
+        return Path.REVIEWED
+    is_helped = any(said.suppression_of(finding) for finding in scan.report.findings)
+    return Path.SUPPRESSED if is_helped else None
 
 
 def _answer(scan: Scan) -> Answer:

@@ -14,12 +14,12 @@ from assay.model.source import FileEntry
 from assay.model.standing import Standing, VersionStatus
 from assay.serve.catalogue import find_any_listing, find_listing, gone_skill
 from assay.serve.cursor import decode_cursor, encode_cursor
+from assay.serve.said import read_said
 from assay.store.contents import find_files
 from assay.store.deep_scans import list_deep_scans
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import find_version, page_versions
-from assay.store.suppressions import suppressions_of_listing
 
 LATEST = "latest"
 CURSORS = "versions"
@@ -77,7 +77,7 @@ async def read_version(db: AsyncConnection, name: str, wanted: str) -> VersionDe
         summarise([version, *around], files)[version.version],
         around[0] if around else None,
         (await list_deep_scans(db, [version.content_digest])).get(version.content_digest, []),
-        Said(suppressions=tuple(await suppressions_of_listing(db, skill.id, version.content_digest))),
+        await read_said(db, skill.id, version.content_digest, version.tier),
     )
 
 

@@ -143,8 +143,19 @@ DESCRIBE = f"""
         RETURNING skill.id
     """
 RENEW = text(GIVEN + DESCRIBE + VERSIONED)
-# The same without a version: it exists already.
-REDESCRIBE = text(GIVEN + DESCRIBE + RECORDED)
+# The same for a version that exists already: both say what its new certificate says.
+REDESCRIBE = text(
+    GIVEN
+    + DESCRIBE
+    + """
+    ), certified AS (
+        UPDATE skill_version SET
+            tier = given.tier, score = given.score, hallmark = given.hallmark, described = given.described,
+            oms_signature = coalesce(skill_version.oms_signature, given.oms_signature)
+        FROM given WHERE skill_version.id = given.current_version_id
+    """
+    + RECORDED
+)
 
 
 async def list_first_versions(db: AsyncConnection, news: Sequence[NewVersion]) -> set[UUID]:
@@ -173,7 +184,7 @@ async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str)
 
 
 async def make_live(db: AsyncConnection, known: NewVersion) -> None:
-    """Make a version that exists the live one and describe the listing by it, with its change record."""
+    """Make a version that exists the live one, say of both what is known now, and leave a change record."""
     await db.execute(REDESCRIBE, {"rows": json_text([_row(known)]), "kind": ChangeKind.UPDATE.value})
 
 

@@ -49,11 +49,12 @@ WORST = text(
     SELECT wanted.digest, {", ".join(f"worst.{column.name}" for column in FINDING_COLUMNS)}
     FROM unnest(CAST(:digests AS text[])) AS wanted (digest)
     CROSS JOIN LATERAL (
-        SELECT id FROM scan WHERE content_digest = wanted.digest AND tier = 1 ORDER BY created_at DESC, id DESC LIMIT 1
-    ) AS last
-    CROSS JOIN LATERAL (
-        SELECT * FROM finding WHERE scan_id = last.id
-        ORDER BY array_position(CAST(:severities AS text[]), severity), confidence DESC, id LIMIT :each
+        SELECT finding.* FROM (
+            SELECT DISTINCT ON (tier) id FROM scan WHERE content_digest = wanted.digest
+            ORDER BY tier, created_at DESC, id DESC
+        ) AS last
+        JOIN finding ON finding.scan_id = last.id
+        ORDER BY array_position(CAST(:severities AS text[]), severity), confidence DESC, finding.id LIMIT :each
     ) AS worst
     """
 ).bindparams(severities=[severity.value for severity in Severity])
@@ -148,7 +149,7 @@ async def list_all_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[st
 
 
 async def find_worst(db: AsyncConnection, digests: Sequence[str], each: int) -> dict[str, list[Finding]]:
-    """The gravest findings of the last static scan of each of these contents, so many of each."""
+    """The gravest findings of the last scans, of rules and judge, of each of these contents, so many of each."""
     found: dict[str, list[Finding]] = {}
     for digest, *columns in await db.execute(WORST, {"digests": list(digests), "each": each}):
         found.setdefault(digest, []).append(finding_of(*columns))

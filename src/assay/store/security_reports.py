@@ -12,7 +12,7 @@ from assay.model.blocklist import Threat
 from assay.model.errors import NotFound
 from assay.model.security_report import ReportOutcome, SecurityReport
 from assay.model.submission import State
-from assay.store.tables import security_report, skill, submission
+from assay.store.tables import security_report, skill, submission, suppression
 
 OPEN = security_report.c.outcome.is_(None)
 COLUMNS = (
@@ -34,10 +34,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Since when the report and the review wait that have waited longest."""
+    """Since when the report and the review wait that have waited longest; when the next suppression will end."""
 
     report_at: datetime | None = None
     review_at: datetime | None = None
+    suppressed_until: datetime | None = None
 
 
 async def add_report(db: AsyncConnection, new: SecurityReport) -> None:
@@ -125,11 +126,13 @@ async def list_reports(
 
 
 async def find_unanswered(db: AsyncConnection) -> Unanswered:
-    """What has waited longest for a person."""
+    """What has waited longest for a person, and what will be there next."""
     report_at = select(security_report.c.created_at).where(OPEN).order_by(security_report.c.id).limit(1)
     in_review = select(submission.c.updated_at).where(submission.c.state == State.NEEDS_REVIEW.value)
     review_at = in_review.order_by(submission.c.updated_at, submission.c.id).limit(1)
-    return Unanswered(*(await db.execute(select(report_at.scalar_subquery(), review_at.scalar_subquery()))).one())
+    until = select(func.min(suppression.c.until)).where(suppression.c.ended_at.is_(None))
+    facts = select(report_at.scalar_subquery(), review_at.scalar_subquery(), until.scalar_subquery())
+    return Unanswered(*(await db.execute(facts)).one())
 
 
 def _read() -> Select[Any]:

@@ -1,6 +1,7 @@
 """Suppressions: findings that do not count until a date."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,46 +11,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import State
 from assay.model.suppression import Scope, Suppression
-from assay.store.tables import skill, submission, suppression
+from assay.store.tables import repository, skill, submission, suppression
 
-COLUMNS = (
-    suppression.c.id,
-    suppression.c.scope,
-    suppression.c.rule_id,
-    suppression.c.file,
-    suppression.c.repository_id,
-    suppression.c.skill_path,
-    suppression.c.content_digest,
-    suppression.c.excerpts,
-    suppression.c.until,
-    suppression.c.reason,
-    suppression.c.added_by,
-    suppression.c.created_at,
-    suppression.c.ended_at,
-    suppression.c.ended_by,
-    suppression.c.ended_reason,
-)
+# As the value calls them.
+COLUMNS = tuple(column.label("by") if column.name == "added_by" else column for column in suppression.c)
 HOLDS = suppression.c.ended_at.is_(None)
 
 
 async def add_suppression(db: AsyncConnection, new: Suppression) -> None:
     """Write it down."""
-    await db.execute(
-        insert(suppression).values(
-            id=new.id,
-            scope=new.scope.value,
-            rule_id=new.rule_id,
-            file=new.file,
-            repository_id=new.repository_id,
-            skill_path=new.skill_path,
-            content_digest=new.content_digest,
-            excerpts=list(new.excerpts),
-            until=new.until,
-            reason=new.reason,
-            added_by=new.by,
-            created_at=new.created_at,
-        )
-    )
+    values = asdict(new)
+    await db.execute(insert(suppression).values(added_by=values.pop("by"), **values))
 
 
 async def end_suppression(
@@ -65,6 +37,18 @@ async def lock_overdue(db: AsyncConnection, now: datetime, at_most: int) -> list
     """Those whose time is over, the longest first."""
     statement = select(suppression.c.id).where(HOLDS, suppression.c.until <= now).order_by(suppression.c.until)
     return list((await db.execute(statement.limit(at_most).with_for_update(skip_locked=True))).scalars())
+
+
+async def list_ending(db: AsyncConnection, before: datetime, at_most: int) -> list[tuple[str, Suppression]]:
+    """Those that will end before this time, the first first, each with the repository that it is about."""
+    statement = (
+        select(repository.c.owner, repository.c.name.label("repository"), *COLUMNS)
+        .join_from(suppression, repository, suppression.c.repository_id == repository.c.id)
+        .where(HOLDS, suppression.c.until < before)
+        .order_by(suppression.c.until)
+        .limit(at_most)
+    )
+    return [(f"{row.owner}/{row.repository}", suppression_of(row)) for row in await db.execute(statement)]
 
 
 async def list_suppressions(
@@ -129,20 +113,5 @@ async def concerned_submissions(
 
 def suppression_of(row: Any) -> Suppression:
     """A row of COLUMNS as a value."""
-    return Suppression(
-        id=row.id,
-        scope=Scope(row.scope),
-        rule_id=row.rule_id,
-        file=row.file,
-        repository_id=row.repository_id,
-        skill_path=row.skill_path,
-        content_digest=row.content_digest,
-        excerpts=tuple(row.excerpts),
-        until=row.until,
-        reason=row.reason,
-        by=row.added_by,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        ended_by=row.ended_by,
-        ended_reason=row.ended_reason,
-    )
+    fields = {column.key: getattr(row, column.key) for column in COLUMNS}
+    return Suppression(**fields | {"scope": Scope(row.scope), "excerpts": tuple(row.excerpts)})

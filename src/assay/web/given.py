@@ -1,4 +1,4 @@
-"""What every handler may ask for: the registry, who is asking, and the counters and live events of this process."""
+"""What handlers may ask for: the registry, who is asking, which skill is meant, counters and events of the process."""
 
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
@@ -11,4 +11,5 @@ from assay.web.traffic import Traffic
 Assay = NamedDependency[SkipValidation[App]]
 CalledBy = NamedDependency[SkipValidation[Caller]]
 Counted = NamedDependency[SkipValidation[Traffic]]
+WantedName = NamedDependency[SkipValidation[str]]
 Live = NamedDependency[SkipValidation[Hub]]

@@ -8,11 +8,11 @@ from assay.model.errors import NotFound
 from assay.publish.withdraw import remark, withdraw
 from assay.serve.catalogue import find_any_listing
 from assay.web.access import ADMIN
-from assay.web.api.naming import wanted_name
+from assay.web.api.naming import BY_NAME
 from assay.web.api.present_versions import present_standing
 from assay.web.api.problems import problems
 from assay.web.api.version_views import StandingView, WhyBody
-from assay.web.given import Assay, CalledBy
+from assay.web.given import Assay, CalledBy, WantedName
 
 
 @post(
@@ -24,9 +24,7 @@ from assay.web.given import Assay, CalledBy
 async def withdraw_version(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     version: FromPath[str],
     data: JSONBody[WhyBody],
 ) -> StandingView:
@@ -35,8 +33,10 @@ async def withdraw_version(
     if "\x00" in version:  # the database would refuse the question instead of answering it
         raise NotFound(f"There is no version {version!r}.", code="version_not_found")
     async with assay.store.begin() as db:
-        listing = await find_any_listing(db, wanted_name(owner, repo, skill))
+        listing = await find_any_listing(db, wanted)
         return present_standing(await withdraw(db, listing.name, version, why))
 
 
-router = Router("/api/v1/admin/skills", tags=["admin"], opt=ADMIN, route_handlers=[withdraw_version])
+router = Router(
+    "/api/v1/admin/skills", tags=["admin"], opt=ADMIN, dependencies=BY_NAME, route_handlers=[withdraw_version]
+)

@@ -1,9 +1,13 @@
 """How a request names a skill: `owner/repo/skill`, or `-/-/name` for a name without its repository."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from litestar import Response
+from litestar.di import Provide
+from litestar.params import FromPath
 
 from assay.model.skill import Skill
 
@@ -15,6 +19,14 @@ T = TypeVar("T")
 def wanted_name(owner: str, repo: str, skill: str) -> str:
     """The name that was asked for."""
     return skill if owner == repo == FLAT else f"{owner}/{repo}/{skill}"
+
+
+def _wanted(owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> str:
+    return wanted_name(owner, repo, skill)
+
+
+# For routes below {owner}/{repo}/{skill} that need no part of it by itself: see `WantedName`.
+BY_NAME: Mapping[str, Provide] = MappingProxyType({"wanted": Provide(_wanted, sync_to_thread=False)})
 
 
 def answered(view: T, wanted: str, found: Skill, rest: str = "", **headers: str) -> Response[T]:

@@ -23,12 +23,12 @@ from assay.submit.accept import accept_submission
 from assay.submit.again import request_again
 from assay.web.access import ACCOUNT
 from assay.web.api.batch_views import LARGEST_REQUEST_BYTES, AcceptedView
-from assay.web.api.naming import wanted_name
+from assay.web.api.naming import BY_NAME
 from assay.web.api.present_admission import present_accepted
 from assay.web.api.present_versions import present_entry, present_standing
 from assay.web.api.problems import answer, problems
 from assay.web.api.version_views import StandingView, TagBody, TagsView, VersionEntryView, WhyBody
-from assay.web.given import Assay, CalledBy
+from assay.web.given import Assay, CalledBy, WantedName
 
 NAME = "/{owner:str}/{repo:str}/{skill:str}"
 VERSION = f"{NAME}/versions/{{version:str}}"
@@ -44,9 +44,7 @@ Change = Callable[[Any, Skill], Awaitable[object]]
 async def yank_version(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     version: FromPath[str],
     data: JSONBody[WhyBody],
 ) -> VersionEntryView:
@@ -55,7 +53,7 @@ async def yank_version(
     return await _change_version(
         assay,
         caller,
-        wanted_name(owner, repo, skill),
+        wanted,
         version,
         lambda db, listing: withdraw.yank(db, listing.name, version, why),
     )
@@ -65,9 +63,7 @@ async def yank_version(
 async def unyank_version(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     version: FromPath[str],
     data: JSONBody[WhyBody],
 ) -> VersionEntryView:
@@ -75,7 +71,7 @@ async def unyank_version(
     return await _change_version(
         assay,
         caller,
-        wanted_name(owner, repo, skill),
+        wanted,
         version,
         lambda db, listing: withdraw.unyank(db, listing.name, version, by=caller.name, reason=data.reason),
     )
@@ -85,9 +81,7 @@ async def unyank_version(
 async def deprecate_version(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     version: FromPath[str],
     data: JSONBody[WhyBody],
 ) -> VersionEntryView:
@@ -96,7 +90,7 @@ async def deprecate_version(
     return await _change_version(
         assay,
         caller,
-        wanted_name(owner, repo, skill),
+        wanted,
         version,
         lambda db, listing: withdraw.deprecate(db, listing.name, version, why, by=caller.name),
     )
@@ -106,9 +100,7 @@ async def deprecate_version(
 async def undeprecate_version(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     version: FromPath[str],
     data: JSONBody[WhyBody],
 ) -> VersionEntryView:
@@ -116,7 +108,7 @@ async def undeprecate_version(
     return await _change_version(
         assay,
         caller,
-        wanted_name(owner, repo, skill),
+        wanted,
         version,
         lambda db, listing: withdraw.deprecate(db, listing.name, version, None, by=caller.name, reason=data.reason),
     )
@@ -126,14 +118,12 @@ async def undeprecate_version(
 async def set_tag(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     tag: FromPath[str],
     data: JSONBody[TagBody],
 ) -> TagsView:
     """Whoever asks for the tag gets that version. `latest` is always the live one and cannot be set."""
-    return await _tag(assay, caller, wanted_name(owner, repo, skill), tag, data.version)
+    return await _tag(assay, caller, wanted, tag, data.version)
 
 
 @delete(
@@ -142,26 +132,22 @@ async def set_tag(
     status_code=HTTP_200_OK,
     responses=problems(300, 400, 401, 403, 404, 503),
 )
-async def remove_tag(
-    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], tag: FromPath[str]
-) -> TagsView:
+async def remove_tag(assay: Assay, caller: CalledBy, wanted: WantedName, tag: FromPath[str]) -> TagsView:
     """The version stays."""
-    return await _tag(assay, caller, wanted_name(owner, repo, skill), tag, None)
+    return await _tag(assay, caller, wanted, tag, None)
 
 
 @post(f"{NAME}/unlist", summary="Take a listing down", **ASKED)
 async def unlist(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     data: JSONBody[WhyBody],
 ) -> StandingView:
     """It is in no list, no search and no count any more, and its page says why."""
     why = _remark(assay, caller, "unlisted", data)
     async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted_name(owner, repo, skill))
+        listing = await _owned(db, caller, wanted)
         return present_standing(await withdraw.unlist(db, listing.name, why))
 
 
@@ -169,14 +155,12 @@ async def unlist(
 async def relist(
     assay: Assay,
     caller: CalledBy,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    wanted: WantedName,
     data: JSONBody[WhyBody],
 ) -> StandingView:
     """What was unlisted is back; what was blocked, withdrawn or has lost its source is not."""
     async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted_name(owner, repo, skill))
+        listing = await _owned(db, caller, wanted)
         back = await withdraw.restore(db, listing.name, of=Standing.UNLISTED, by=caller.name, reason=data.reason)
         return present_standing(back)
 
@@ -190,12 +174,10 @@ async def relist(
         **problems(300, 400, 401, 403, 404, 409, 503),
     },
 )
-async def reindex(
-    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]
-) -> Response[AcceptedView]:
+async def reindex(assay: Assay, caller: CalledBy, wanted: WantedName) -> Response[AcceptedView]:
     """Submits it again, as anybody could; the live version stays live meanwhile."""
     async with assay.store.begin() as db:
-        listing = await find_any_listing(db, wanted_name(owner, repo, skill))
+        listing = await find_any_listing(db, wanted)
         await must_own_or_have_submitted(db, caller, listing)
         request = await request_again(db, listing, caller)
         accepted = await accept_submission(db, request)
@@ -244,6 +226,7 @@ def _refuse_odd(listing: Skill, version: str) -> None:
 router = Router(
     "/",
     opt=ACCOUNT,
+    dependencies=BY_NAME,
     route_handlers=[
         yank_version,
         unyank_version,

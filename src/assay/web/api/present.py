@@ -89,8 +89,10 @@ def present_places(places: Places) -> PositionsView:
     return PositionsView(positions=positions, waiting=places.waiting, generated_at=places.as_of)
 
 
-def present_detail(detail: SubmissionDetail, web_url: str, *, mine: bool) -> SubmissionDetailView:
-    """A submission with everything that happened to it."""
+def present_detail(
+    detail: SubmissionDetail, web_url: str, *, mine: bool, shows_appeal: bool = False
+) -> SubmissionDetailView:
+    """A submission with everything that happened to it; what an appeal says is for its author and for reviewers."""
     place = detail.place
     return SubmissionDetailView(
         **_submission_fields(detail.submission, web_url),
@@ -113,7 +115,7 @@ def present_detail(detail: SubmissionDetail, web_url: str, *, mine: bool) -> Sub
         ],
         stage_timings=TimingsView(**asdict(detail.timings)),
         scan_results=[present_scan(scan, detail.said) for scan in detail.scans],
-        appeal=present_appeal(detail.appeal, with_text=mine) if detail.appeal else None,
+        appeal=present_appeal(detail.appeal, with_text=shows_appeal) if detail.appeal else None,
     )
 
 

@@ -11,6 +11,7 @@ from assay.serve.compare import FileChange, Pair, unified
 from assay.serve.listing import Listing
 from assay.serve.versions import VersionDetail, VersionsPage
 from assay.store.forks import Fork
+from assay.web.api.approval_views import present_approval
 from assay.web.api.deep_scan_views import present_deep_scans
 from assay.web.api.present import present_capabilities, present_scan, present_skill, repository_url
 from assay.web.api.version_views import (
@@ -40,6 +41,7 @@ def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str
         files=present_files(listing.files),
         scans=[present_scan(scan, listing.said) for scan in listing.scans],
         deep_scans=present_deep_scans(listing.deep_scans),
+        review=present_approval(listing.said.review),
         canonical=listing.canonical,
         alternates=[present_fork(fork, web_url) for fork in listing.alternates],
     )
@@ -89,6 +91,7 @@ def present_version(detail: VersionDetail, text: tuple[str, str]) -> VersionDeta
         files=present_files(detail.files),
         scans=[present_scan(scan, detail.said) for scan in detail.scans],
         deep_scans=present_deep_scans(detail.deep_scans),
+        review=present_approval(detail.said.review),
         content=text[0],
         sha=text[1],
     )

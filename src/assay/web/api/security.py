@@ -3,7 +3,9 @@
 from litestar import Response, get
 from litestar.params import FromPath
 
+from assay.model.verdict import Path
 from assay.serve.security import Answer, read_security
+from assay.web.api.approval_views import ApprovalView, present_approval
 from assay.web.api.naming import answered, wanted_name
 from assay.web.api.problems import problems
 from assay.web.api.views import View
@@ -11,19 +13,23 @@ from assay.web.given import Assay
 
 
 class ProviderView(View, frozen=True):
-    """One that has looked; `status` FAIL with a `criticalCount` is a reason not to install."""
+    """One that has looked: its `verdict`, and the `status` that follows from it. FAIL with a `criticalCount` is a
+    reason not to install. What a person has overruled is no FAIL: `overruledBy` is `reviewed` or `suppressed` then.
+    """
 
     provider: str
     status: Answer
     verdict: Answer
     critical_count: int
+    overruled_by: Path | None
 
 
 class SecurityView(View, frozen=True):
-    """What all say together."""
+    """What all say together; `review` is the approval by a person, if there is one."""
 
     name: str
     overall_verdict: Answer
+    review: ApprovalView | None
     report_url: str
     providers: list[ProviderView]
 
@@ -43,9 +49,16 @@ async def get_security(
     view = SecurityView(
         name=found.skill.name,
         overall_verdict=found.overall,
+        review=present_approval(found.review),
         report_url=f"{assay.settings.base_url}/skills/{found.skill.name}",
         providers=[
-            ProviderView(provider=each.name, status=each.answer, verdict=each.answer, critical_count=each.critical)
+            ProviderView(
+                provider=each.name,
+                status=each.status,
+                verdict=each.answer,
+                critical_count=each.critical,
+                overruled_by=each.overruled,
+            )
             for each in found.providers
         ],
     )

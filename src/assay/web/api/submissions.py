@@ -6,6 +6,7 @@ from uuid import UUID
 from litestar import Router, get
 from litestar.params import FromPath, QueryParameter
 
+from assay.accounts.ownership import owns_submission
 from assay.model.errors import Invalid
 from assay.model.submission import Category, Origin, State
 from assay.model.submission_list import Direction, Sort
@@ -107,8 +108,9 @@ async def get_submission(assay: Assay, caller: CalledBy, submission_id: FromPath
     """State, reason, position, next step, history, stage timings and findings."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())
+        shows_appeal = detail.appeal is not None and await owns_submission(db, caller, detail.submission)
     mine = is_mine(detail.submission.submitter, caller)
-    return present_detail(detail, assay.settings.github_web_url, mine=mine)
+    return present_detail(detail, assay.settings.github_web_url, mine=mine, shows_appeal=shows_appeal)
 
 
 def _ids(given: str) -> list[UUID]:

@@ -9,6 +9,7 @@ from assay.model.category import Category
 from assay.model.skill import Tier
 from assay.model.standing import Standing, VersionStatus
 from assay.serve.compare import FileStatus
+from assay.web.api.approval_views import ApprovalView
 from assay.web.api.batch_views import Body
 from assay.web.api.deep_scan_views import DeepScanView
 from assay.web.api.views import CapabilitiesView, FileView, ProblemView, ScanView, SkillView, View
@@ -80,6 +81,7 @@ class VersionDetailView(VersionEntryView, frozen=True):
     files: list[FileView]
     scans: list[ScanView]
     deep_scans: list[DeepScanView] | None
+    review: ApprovalView | None
     sha: str
     content: str
 
@@ -117,6 +119,7 @@ class ListingView(View, frozen=True):
     files: list[FileView]
     scans: list[ScanView]
     deep_scans: list[DeepScanView] | None
+    review: ApprovalView | None
     canonical: str
     alternates: list[ForkView]
 

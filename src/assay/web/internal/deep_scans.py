@@ -1,7 +1,7 @@
 """Deep scans for the nodes that run them: what waits, who takes what, and the bytes to look at."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Response, Router, delete, get, post
@@ -35,6 +35,12 @@ from assay.web.internal.views import (
 )
 
 COUNTED = 10_000
+# Of what a node says in a body.
+SAID: dict[str, Any] = {
+    "status_code": HTTP_200_OK,
+    "responses": problems(400, 401, 403, 413, 415, 503),
+    "request_max_body_size": LARGEST_MESSAGE_BYTES,
+}
 
 
 @get("/pending-sast-scans", summary="What waits for a tool", responses=problems(400, 401, 403, 503))
@@ -51,13 +57,7 @@ async def pending_sast_scans(
     )
 
 
-@post(
-    "/claim-sast-scan",
-    summary="Take scans of one tool",
-    status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 413, 415, 503),
-    request_max_body_size=LARGEST_MESSAGE_BYTES,
-)
+@post("/claim-sast-scan", summary="Take scans of one tool", **SAID)
 async def claim_sast_scan(assay: Assay, data: JSONBody[ClaimMessage]) -> Work:
     """Nobody else gets them before the lease ends. A heartbeat of the node prolongs it."""
     seconds = assay.settings.deep_scan_lease_seconds
@@ -68,26 +68,14 @@ async def claim_sast_scan(assay: Assay, data: JSONBody[ClaimMessage]) -> Work:
     return work_of(data.node_id, data.tool, given)
 
 
-@post(
-    "/release-sast-scan",
-    summary="Give back what was not begun",
-    status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 413, 415, 503),
-    request_max_body_size=LARGEST_MESSAGE_BYTES,
-)
+@post("/release-sast-scan", summary="Give back what was not begun", **SAID)
 async def release_sast_scan(assay: Assay, data: JSONBody[ReleaseMessage]) -> ReleasedView:
     """They wait again at once, and that was no attempt."""
     async with assay.store.begin() as db:
         return ReleasedView(released=await release(db, data.node_id, data.lease))
 
 
-@post(
-    "/scan-nodes",
-    summary="A node says that it is there",
-    status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 413, 415, 503),
-    request_max_body_size=LARGEST_MESSAGE_BYTES,
-)
+@post("/scan-nodes", summary="A node says that it is there", **SAID)
 async def register_scan_node(assay: Assay, data: JSONBody[NodeMessage]) -> RegisteredView:
     """Register, and heartbeat: whoever is silent for the time of a lease loses its scans."""
     seconds = assay.settings.deep_scan_lease_seconds

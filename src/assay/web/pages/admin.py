@@ -24,6 +24,7 @@ from assay.serve.queue import QueueQuery, read_queue
 from assay.serve.queue_health import read_queue_health
 from assay.serve.stuck import read_stuck
 from assay.store.selection import Selection, now_of
+from assay.store.suppressions import list_ending
 from assay.web.access import ADMIN
 from assay.web.given import Assay, CalledBy
 
@@ -61,10 +62,13 @@ async def admin(assay: Assay) -> Template:
     """Everything that asks for somebody's attention, from one snapshot."""
     now, limits = assay.clock.now(), watch_limits(assay.settings)
     async with assay.store.snapshot() as db:
+        health = await read_queue_health(db, now, limits)
         context = {
-            "health": await read_queue_health(db, now, limits),
+            "health": health,
+            "in_review": health.facts.by_state[State.NEEDS_REVIEW],
             "stuck": await read_stuck(db, now, limits.stuck, None, SHOWN),
             "failed": await read_queue(db, QueueQuery(Filters(states=frozenset({State.FAILED})), limit=SHOWN), now),
+            "ending": await list_ending(db, now + limits.ending, SHOWN),
             "trail": await read_audit(db, cursor=None, limit=SHOWN),
         }
     return Template("admin.html", context=context)

@@ -1,17 +1,30 @@
 """How values look on a page."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from assay.judge.policy import TABLE
 from assay.model.capability import Capabilities
 from assay.model.finding import Finding, Severity
+from assay.model.judgement import Ruled, Ruling
+from assay.model.scan import Scan
 from assay.model.submission import MEANING, Category, State, category_of
+from assay.model.verdict import Decision
 from assay.queue.position import Position
 
 # So many names of a kind are shown at once.
 AT_A_GLANCE = 12
+# Why people are asked, besides the rows of the policy.
+ASKED = {
+    "appealed": "it was refused, and its author has appealed",
+    "suppression_ended": "a finding counts again that was suppressed",
+}
+BECAUSE = {row.code: row.when for row in TABLE if row.decision is not Decision.APPROVE} | ASKED
+# The codes with which submissions wait for a person.
+REVIEW_REASONS = (*(row.code for row in TABLE if row.decision is Decision.REVIEW), *ASKED)
 UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 
 # Controls, and characters that take no space or turn the direction of reading; emoji may keep their joiners.
@@ -90,6 +103,24 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (gravest.index(finding.severity), -finding.confidence))
 
 
+def because(code: str) -> str:
+    """What the code of a reason means, if the policy or a person has given it."""
+    return BECAUSE.get(code, "")
+
+
+def ruled_by(finding: Finding, judgement: Scan | None) -> Ruled | None:
+    """What the judge says to a finding of the static scan, if it was asked."""
+    key = finding.rule_id, finding.file, finding.line
+    return next((each for each in judgement.rulings if each.key == key), None) if judgement else None
+
+
+def rulings(ruled: Iterable[Ruled]) -> str:
+    """How the judge ruled, in numbers."""
+    counted = Counter(each.ruling for each in ruled)
+    words = {Ruling.CONFIRMED: "confirmed", Ruling.REFUTED: "refuted", Ruling.UNSURE: "is unsure about"}
+    return ", ".join(f"{word} {counted[ruling]}" for ruling, word in words.items() if counted[ruling])
+
+
 def reach(capabilities: Capabilities) -> list[Reach]:
     """What a skill reaches for, kind by kind; a kind of which it has nothing is left out."""
     kinds = {
@@ -118,6 +149,9 @@ FILTERS: dict[str, Callable[..., object]] = {
     "place": place,
     "at_least": at_least,
     "worst_first": worst_first,
+    "because": because,
+    "ruled_by": ruled_by,
+    "rulings": rulings,
     "grade": grade,
     "reach": reach,
 }

@@ -20,6 +20,7 @@ from assay.web.access import PUBLIC
 from assay.web.api.present import repository_url
 from assay.web.given import Assay, CalledBy
 from assay.web.pages.admin import verbs_for
+from assay.web.pages.skill import scan_of
 from assay.web.queue_query import is_mine, queue_query
 
 PAGE = 50
@@ -98,7 +99,8 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())
         is_refused = detail.submission.state in OPEN_TO_REVIEW and detail.submission.content_digest is not None
-        may_appeal = is_refused and caller.is_signed_in and await owns_submission(db, caller, detail.submission)
+        asks = is_refused or detail.appeal is not None
+        is_author = asks and caller.is_signed_in and await owns_submission(db, caller, detail.submission)
     context = {
         "detail": detail,
         "submission": detail.submission,
@@ -107,7 +109,11 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
         "refresh": REFRESH_SECONDS if detail.submission.state in ACTIVE else None,
         "stream": f"{STREAM}/{submission_id}",
         "verbs": verbs_for(detail.submission) if caller.is_admin else (),
-        "may_appeal": may_appeal,
+        "judgement": scan_of(detail.scans, 2),
+        "shows_appeal": is_author or caller.is_admin,
+        # Who may review need not appeal.
+        "may_appeal": is_refused and is_author and not caller.is_admin,
+        "could_appeal": is_refused and not caller.is_signed_in,
         "review_url": f"/admin/reviews/{submission_id}" if detail.submission.state in OPEN_TO_REVIEW else None,
     }
     return Template("submission.html", context=context)

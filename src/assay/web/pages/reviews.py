@@ -22,6 +22,8 @@ from assay.web.admin.suppressions import suppress_as
 from assay.web.api.present import repository_url
 from assay.web.given import Assay, CalledBy
 from assay.web.pages.admin import FORM_BYTES
+from assay.web.pages.format import REVIEW_REASONS
+from assay.web.pages.skill import scan_of
 from assay.web.queue_query import queue_query
 
 PAGE = 50
@@ -73,7 +75,8 @@ async def reviews(
         page = await read_reviews(db, query.filters, assay.clock.now(), limit=PAGE, cursor=cursor)
     kept = {name: value for name, value in (("reason", reason), ("q", q)) if value}
     more = {**kept, "cursor": page.next_cursor} if page.next_cursor else None
-    return Template("reviews.html", context={"page": page, "given": {"reason": reason, "q": q}, "more": more})
+    context = {"page": page, "given": {"reason": reason, "q": q}, "reasons": REVIEW_REASONS, "more": more}
+    return Template("reviews.html", context=context)
 
 
 @get("/admin/reviews/{submission_id:uuid}", opt=ADMIN, include_in_schema=False)
@@ -86,6 +89,7 @@ async def review(assay: Assay, submission_id: FromPath[UUID]) -> Template:
         "changes": changes,
         "is_open": found.submission.state in OPEN_TO_REVIEW,
         "can_reject": found.submission.state is State.NEEDS_REVIEW,
+        "judgement": scan_of(found.detail.scans, 2),
         "scopes": list(Scope),
         "usual_days": USUAL_DAYS,
         "repo_url": repository_url(found.submission.repository.name, assay.settings.github_web_url),

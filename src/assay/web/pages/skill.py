@@ -9,6 +9,7 @@ from litestar.response import Redirect, Template
 from litestar.status_codes import HTTP_301_MOVED_PERMANENTLY
 
 from assay.app.opened import App
+from assay.model.blocklist import Threat
 from assay.model.capability import Capabilities
 from assay.model.scan import Scan
 from assay.scan.front_matter import read_front_matter
@@ -73,4 +74,6 @@ async def skill_context(assay: App, listing: Listing) -> dict[str, object]:
         "commit_url": commit_url(found.repository, found.commit, assay.settings.github_web_url),
         "instructions": await rendered(text[0]) if text else None,
         "base_url": assay.settings.base_url,
+        "has_judge": assay.settings.llm_url is not None,
+        "threats": list(Threat),
     }

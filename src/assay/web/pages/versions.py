@@ -35,6 +35,7 @@ async def version(
         "release": detail.version,
         "scan": scan_of(detail.scans, 1),
         "judgement": scan_of(detail.scans, 2),
+        "has_judge": assay.settings.llm_url is not None,
         "capabilities": capabilities_of(detail.scans),
         "commit_url": commit_url(detail.skill.repository, detail.version.commit, assay.settings.github_web_url),
     }
