@@ -15,6 +15,32 @@ def chosen(place: Path) -> dict[str, str]:
     return {"ASSAY_DISCOVERY_LIST": str(place), "ASSAY_DISCOVERY_SOURCES": "list"}
 
 
+def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
+    """R30: sources are registered and run by themselves; SIGTERM ends it in order. First: a failure makes a source wait."""
+    live.github.add_repository("scheduled/r", files=a_repository("one"))
+    place = tmp_path / "list.txt"
+    place.write_text("scheduled/r")
+    environment = live.environment | chosen(place)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "assay", "crawl"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not live.submissions_of("scheduled/r"):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        health = live.get("/queue/health")
+        [source] = [each for each in health["discovery"]["sources"] if each["name"] == "list"]
+        assert source["scheduled"]
+        assert "crawler" in {each["kind"] for each in health["processes"]}
+        with urlopen(f"{live.url}/metrics", timeout=30) as metrics:
+            assert b'assay_discovery_runs{source="list"}' in metrics.read()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(60)
+
+
 def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:
     """R53, R118: a dry run names what it would take and writes nothing; then it is taken, up to the maximum."""
     names = [f"crawled/r{number}" for number in range(3)]
@@ -47,29 +73,3 @@ def test_what_is_wrong_has_its_exit_code(live: Live, tmp_path: Path) -> None:
     wrong = live.assay("crawl", "--once", ASSAY_DISCOVERY_SOURCES="everything")
     assert (2, True) == (wrong.code, "ASSAY_DISCOVERY_SOURCES" in wrong.err)
     assert 2 == live.assay("crawl", "--once", "--max", "5001", **chosen(tmp_path / "list.txt")).code
-
-
-def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
-    """R30: sources are registered and run by themselves; SIGTERM ends it in order."""
-    live.github.add_repository("scheduled/r", files=a_repository("one"))
-    place = tmp_path / "list.txt"
-    place.write_text("scheduled/r")
-    environment = live.environment | chosen(place)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "crawl"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while not live.submissions_of("scheduled/r"):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        health = live.get("/queue/health")
-        [source] = [each for each in health["discovery"]["sources"] if each["name"] == "list"]
-        assert source["scheduled"]
-        assert "crawler" in {each["kind"] for each in health["processes"]}
-        with urlopen(f"{live.url}/metrics", timeout=30) as metrics:
-            assert b'assay_discovery_runs{source="list"}' in metrics.read()
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert 0 == process.wait(60)

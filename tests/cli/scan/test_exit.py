@@ -68,7 +68,7 @@ def test_a_rule_that_could_not_be_tried_is_no_clean_result() -> None:
         (["empty"], "'empty' holds no SKILL.md"),
         (["empty.zip"], "'empty.zip' contains no SKILL.md"),
         (["notes.txt"], "'notes.txt' is neither a folder, a SKILL.md nor an archive"),
-        (["https://example.com/owner/repository"], "is no repository on GitHub"),
+        (["https://example.com/owner/repository"], "is no repository that is accepted"),
         (["greet", "missing"], "'missing'"),
         (["greet", "--ruleset", "missing"], "no such folder of rules: 'missing'"),
         (["greet", "--ruleset", "empty"], "holds no rules"),
