@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from assay.store.database import open_database
 from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from assay.web.app import create_app
+from tests.scratch import scratch
 
 # How long it takes to think of an example says something about the machine and nothing about the code.
 hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,7 +45,7 @@ structlog.configure(
         structlog.processors.KeyValueRenderer(),
     ]
 )
-FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400")
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400", "max_wal_size=256MB")
 SECRET = "a-secret-for-tests-that-is-long-enough"
 PATIENCE_SECONDS = 120
 
@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Whoever runs tests has a server of their own: a transaction of one test holds back the feeds of a whole server."""
     if hasattr(config, "workerinput"):
         return
-    config.assay_folder = Path(tempfile.mkdtemp(prefix="assay-tests-"))  # type: ignore[attr-defined]
+    config.assay_folder = scratch("assay-tests-")  # type: ignore[attr-defined]
     config.assay_servers = []  # type: ignore[attr-defined]
     if not config.pluginmanager.hasplugin("dsession"):
         config.assay_url = _start_server(config)  # type: ignore[attr-defined]
@@ -111,7 +111,7 @@ async def database_url(postgres_url: str) -> AsyncIterator[str]:
     """A database of its own for one test."""
     name = f"test_{uuid4().hex}"
     admin = await asyncpg.connect(postgres_url.replace("/assay?", "/postgres?"))
-    await admin.execute(f"CREATE DATABASE {name} TEMPLATE assay")
+    await admin.execute(f"CREATE DATABASE {name} TEMPLATE assay STRATEGY FILE_COPY")
     yield postgres_url.replace("/assay?", f"/{name}?")
     await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await admin.close()
@@ -119,8 +119,8 @@ async def database_url(postgres_url: str) -> AsyncIterator[str]:
 
 @pytest.fixture
 def data_folder() -> Iterator[Path]:
-    """A folder for an embedded PostgreSQL: pytest's own are closed to its system user."""
-    folder = Path(tempfile.mkdtemp(prefix="assay-data-"))
+    """A folder for an embedded PostgreSQL."""
+    folder = scratch("assay-data-")
     yield folder
     shutil.rmtree(folder)
 

@@ -2,9 +2,7 @@
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from time import monotonic
 
 import httpx
@@ -22,6 +20,7 @@ from tests.conftest import SECRET, Registry, open_registry
 from tests.edges import contents_of, edge_url, keys_of, redis_server
 from tests.processes import until
 from tests.projection.copies import bring_level
+from tests.scratch import scratch
 from tests.skills import a_repository, a_skill
 
 __all__ = ["edge_url", "redis_server"]
@@ -34,7 +33,7 @@ PAGES = ("/", "/skills", "/skills?q=pdf", "/skills/acme/tools/pdf")
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[Server]:
     """A PostgreSQL that these tests may stop, migrated once; pytest's own folders are closed to its system user."""
-    folder = Path(tempfile.mkdtemp(prefix="assay-degraded-"))
+    folder = scratch("assay-degraded-")
     server = Server(folder / "postgres")
     server.start(("fsync=off",))
     asyncio.run(_migrate(server.url))
