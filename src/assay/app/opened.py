@@ -8,6 +8,7 @@ from functools import partial
 
 from obstore.store import LocalStore, from_url
 
+from assay.app.database import database_url
 from assay.app.github import opened_github
 from assay.blobs.blobs import Blobs
 from assay.certify.keys import SigningKeys
@@ -23,7 +24,6 @@ from assay.model.errors import Unavailable
 from assay.serve.copy import PublishedCopy
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
-from assay.store.embedded import Server
 from assay.store.keys import register_keys
 from assay.store.migrate import check_schema
 from assay.submit.repository import SkillFinder
@@ -104,18 +104,6 @@ async def _enter_anew(url: str, application: str, keys: SigningKeys) -> None:
         asyncio.timeout(ENTER_SECONDS),
     ):
         await _enter(store, keys)
-
-
-def database_url(settings: Settings) -> str:
-    """The given database, or the embedded one if it runs."""
-    if settings.database_url is not None:
-        return settings.database_url.get_secret_value()
-    return embedded_server(settings).url
-
-
-def embedded_server(settings: Settings) -> Server:
-    """The PostgreSQL in the data directory."""
-    return Server(settings.data_dir / "postgres")
 
 
 @asynccontextmanager

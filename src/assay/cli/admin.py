@@ -13,7 +13,7 @@ from rich.table import Table
 from assay import settings
 from assay.accounts.admins import create_admin, disable_account
 from assay.accounts.passwords import hash_password
-from assay.app.opened import database_url
+from assay.app.database import database_url
 from assay.cli.stopping import run_until_done
 from assay.model.account import Account
 from assay.model.errors import Invalid

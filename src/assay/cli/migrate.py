@@ -1,7 +1,7 @@
 """`assay migrate`: bring the database schema up to date."""
 
 from assay import settings
-from assay.app.opened import database_url
+from assay.app.database import database_url
 from assay.cli.stopping import run_until_done
 from assay.store.database import open_database
 from assay.store.migrate import head

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from assay import __version__, settings
-from assay.app.opened import database_url, embedded_server
+from assay.app.database import database_url, embedded_server
+from assay.cli.listening import listen
 from assay.cli.migrate import migrate_database
 from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there
 from assay.cli.stopping import run_until_done, stopping_event
 from assay.cli.supervisor import Child, keep_alive, keep_server_alive
-from assay.cli.web import listen
 from assay.model.errors import Conflict
 from assay.settings import Settings
 

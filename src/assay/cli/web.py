@@ -13,9 +13,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from assay import settings
 from assay.app.opened import open_app
+from assay.cli.listening import listen
 from assay.cli.logs import set_up_logs
 from assay.cli.stopping import run_until_done, stopping_event
-from assay.model.errors import Conflict, Invalid
 from assay.queue.heartbeat import heartbeat
 from assay.settings import Settings
 from assay.web.app import create_app, create_hub
@@ -50,23 +50,6 @@ def web(
     chosen = settings.with_secrets(settings.read())
     listener = listen(chosen) if fd is None else socket.socket(fileno=fd)
     run_until_done(_serve(chosen, listener, supervised=supervised))
-
-
-def listen(chosen: Settings) -> socket.socket:
-    """A listening socket, or one clear line why there is none."""
-    family = socket.AF_INET6 if ":" in chosen.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    where = f"{chosen.host}:{chosen.port}"
-    try:
-        listener.bind((chosen.host, chosen.port))
-        listener.listen(1024)
-    except socket.gaierror:
-        raise Invalid(f"ASSAY_HOST: {chosen.host!r} is not an address of this machine.") from None
-    except OSError as problem:
-        reason = "is already in use" if problem.errno == 98 else f"cannot be used: {problem.strerror}"
-        raise Conflict(f"The address {where} {reason}: set ASSAY_PORT or ASSAY_HOST to another.") from None
-    return listener
 
 
 async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool) -> None:
