@@ -158,8 +158,9 @@ async def test_a_bug_in_a_source_is_a_failed_run_with_its_reason(registry: Regis
     assert RunOutcome.COMPLETE is (await crawl(registry, Scripted([[]]))).outcome
 
 
-async def test_a_source_that_fails_waits_longer_each_time(registry: Registry) -> None:
+async def test_a_source_that_fails_waits_longer_each_time(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     """I72: a failure is written down with its reason, and the next run is later and later."""
+    monkeypatch.setattr("assay.discover.crawl.FIRST_PAUSE_SECONDS", 0.01)
     broken = Unavailable("No such host.")
     pauses = []
     for _ in range(3):
