@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 
 from assay.discover.look import CALLS_PER_LOOK, Looker
-from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, rhythm_of
+from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, TooEarly, rhythm_of
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome, Tally
 from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.model.ids import new_id
@@ -205,6 +205,8 @@ class _Run:
                         if self.tally.new >= self.asked.max_results and not page.is_last:
                             raise _Ended(RunOutcome.CAPPED)
                 break
+            except TooEarly as early:
+                raise _Ended(RunOutcome.RATE_LIMITED, early.message, again_seconds=early.retry_after_seconds) from None
             except RateLimited as limit:
                 await self._wait(limit.retry_after_seconds, limit.message)
             except Unavailable as outage:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from assay.model.discovery import Candidate
+from assay.model.errors import RateLimited
 from assay.store.discovery_sources import Rhythm
 
 Checkpoint = Mapping[str, Any]
@@ -14,6 +15,10 @@ DAY = 24 * HOUR
 
 class BudgetSpent(Exception):
     """A run has made as many calls as it may."""
+
+
+class TooEarly(RateLimited):
+    """Nothing of a source may be asked yet: there is no run to go on with after a wait."""
 
 
 @dataclass

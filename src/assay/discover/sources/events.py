@@ -4,12 +4,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from assay.discover.source import Cadence, Checkpoint, Meter, Page
+from assay.discover.source import Cadence, Checkpoint, Meter, Page, TooEarly
 from assay.github.client import GitHub
 from assay.github.headers import LONGEST_PAUSE_SECONDS
 from assay.github.search import EVENT_PAGES, PER_PAGE, PublicEvent, poll_events
 from assay.model.discovery import Candidate
-from assay.model.errors import RateLimited
 
 TELLING = frozenset({"PushEvent", "CreateEvent", "PublicEvent", "ReleaseEvent"})
 HINT = "skill"
@@ -50,14 +49,14 @@ class Events:
         return self._has_any
 
     def _due(self, not_before: Mapping[str, float]) -> list[str]:
-        """The places that may be asked now; RateLimited if there is none."""
+        """The places that may be asked now; TooEarly if there is none."""
         now = self.now().timestamp()
         waits = {place: not_before.get(place, 0.0) - now for place in (EVERYWHERE, *self.owners)}
         # More than GitHub ever asks for is left only if the clock was turned back.
         due = [place for place, wait in waits.items() if not 0 < wait <= LONGEST_PAUSE_SECONDS]
         if not due:
             wait = max(1.0, min(waits.values()))
-            raise RateLimited(f"GitHub wants its events to be asked for in {wait:.0f} s.", retry_after_seconds=wait)
+            raise TooEarly(f"GitHub wants its events to be asked for in {wait:.0f} s.", retry_after_seconds=wait)
         return due
 
     async def _news(self, place: str, last: int, meter: Meter) -> tuple[list[PublicEvent], float]:
