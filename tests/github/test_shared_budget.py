@@ -33,16 +33,6 @@ class Found(msgspec.Struct):
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> FakeGitHub:
-    return FakeGitHub(now=clock)
-
-
-@pytest.fixture
 def tools(world: FakeGitHub) -> FakeRepository:
     return world.add_repository("acme/tools", a_repository("pdf"), stars=7)
 
