@@ -22,13 +22,13 @@ from assay.model.source import Source
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision, Weighed
 from assay.publish.identity import record_identity
-from assay.publish.ledger import Ledger, Started
+from assay.publish.ledger import Ledger, QueuePaused, Started
 from assay.publish.postpone import give_up, retry_or_fail, snooze
 from assay.publish.publish import Approved, listed_as
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
 from assay.publish.withdraw import take_down_listing
 from assay.queue.job import Job
-from assay.queue.outcome import Again, Done, Outcome
+from assay.queue.outcome import Again, Done, Outcome, Paused
 from assay.queue.retry import RetryBudget
 from assay.scan.front_matter import describe
 from assay.scanners.pool import Scanners
@@ -66,6 +66,8 @@ async def process(job: Job, tools: Tools) -> Outcome:
     """Take a job's submission as far as it goes, and say what to do with the job."""
     try:
         submission = await tools.ledger.claim(job)
+    except QueuePaused:
+        return Paused()
     except Unavailable as problem:
         log.warning("A claim has to wait", problem=problem.message)
         return Again(problem.retry_after_seconds)

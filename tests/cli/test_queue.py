@@ -40,9 +40,11 @@ def waiting(live: Live, repository: str, *names: str) -> list[str]:
 
 
 def line(live: Live, ids: list[str]) -> list[str]:
-    """These ids in the order in which workers would take them."""
-    positions = live.get("/submissions?category=active&sort=processingOrder&limit=500")["submissions"]
-    return [each["id"] for each in positions if each["id"] in ids]
+    """These ids in the order in which workers would take them, once no worker has one in its hands."""
+    while True:
+        page = live.get("/submissions?category=active&sort=processingOrder&limit=500")
+        if page["queuePositions"].keys() >= set(ids):
+            return [each["id"] for each in page["submissions"] if each["id"] in ids]
 
 
 def test_the_overview_is_plain_where_there_is_no_terminal(standing: Live) -> None:

@@ -228,6 +228,49 @@ async def test_a_paused_queue_claims_nothing_and_goes_on_by_itself(registry: Reg
     ]
 
 
+async def test_what_is_taken_out_as_the_pause_begins_goes_back_to_the_place_it_was_given(registry: Registry) -> None:
+    """A worker that has not noticed the pause gives its jobs back at once, and takes no more; the order is kept."""
+    ids = await submitted(registry, "a", "b", "c")
+    taken: list[Job] = []
+    everything_is_taken, everything_is_set = asyncio.Event(), asyncio.Event()
+
+    async def handle(job: Job) -> Outcome:
+        taken.append(job)
+        if len(taken) == len(ids):
+            everything_is_taken.set()
+        await everything_is_set.wait()
+        return await process(job, registry.tools)
+
+    asked: list[bool] = []
+
+    async def is_paused() -> bool:
+        asked.append(await pause_gate(registry.app)())
+        return asked[-1]
+
+    stopping = asyncio.Event()
+    # It would look for a pause in an hour.
+    options = replace(worker_options(registry.app.settings), pause_check_seconds=3_600)
+    worker = asyncio.create_task(run_worker(registry.app.database_url, handle, options, stopping, is_paused))
+    await everything_is_taken.wait()
+    async with registry.app.store.begin() as db:
+        await pause_queue(db, reason="maintenance", seconds=3600, by="alice")
+        handled = await reorder(db, [ids[2]], Place.FRONT, by="alice")
+    assert [each.id for each in handled.changed] == [ids[2]]
+    everything_is_set.set()
+
+    async def has_stopped() -> bool:
+        return True in asked and len(await jobs(registry)) == len(ids)
+
+    await until(has_stopped, 30)
+    assert await jobs(registry) == ["c", "a", "b"]
+    async with registry.app.store.begin() as db:
+        later = await db.execute(text("SELECT count(*) FROM pgqueuer WHERE execute_after >= now()"))
+        assert later.scalar_one() == 0
+    stopping.set()
+    await worker
+    assert sorted(job.subject_id for job in taken) == sorted(ids)
+
+
 async def test_two_may_pause_at_once(registry: Registry) -> None:
     """I42: one pause is open, whoever was last."""
 

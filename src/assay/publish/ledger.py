@@ -34,6 +34,12 @@ AT_MOST = 50
 JudgeKey = tuple[str, str]
 
 
+class QueuePaused(Unavailable):
+    """Jobs that were taken out of the queue just before it was paused have to go back."""
+
+    code = "queue_paused"
+
+
 @dataclass(frozen=True)
 class Started:
     """A submission that is being scanned; what is known of its bytes, under which name the skill is listed, and what
@@ -101,8 +107,7 @@ class Ledger:
         wanted = [(job.subject_id, job.cycle) for job in jobs]
         async with self._store.begin() as db:
             if await read_pause(db) is not None:
-                # Jobs that were taken out of the queue just before it was paused go back.
-                raise Unavailable("The queue is paused.", code="queue_paused", retry_after_seconds=1)
+                raise QueuePaused("The queue is paused.")
             claimed = await claim_submissions(db, wanted, worker=self._worker, lease_seconds=self._lease_seconds)
         return [claimed.get(job.subject_id) for job in jobs]
 

@@ -22,7 +22,10 @@ FIRST = text(
 LAST = text(
     "SELECT priority FROM pgqueuer WHERE entrypoint = :entrypoint AND status = 'queued' ORDER BY priority LIMIT 1"
 )
-REORDER = text("UPDATE pgqueuer SET priority = :priority WHERE dedupe_key = ANY(:keys) AND status = 'queued'")
+# Also what a worker has just taken out: it may have to give it back, and then it belongs there.
+REORDER = text(
+    "UPDATE pgqueuer SET priority = :priority WHERE dedupe_key = ANY(:keys) AND status IN ('queued', 'picked')"
+)
 
 
 class Place(StrEnum):

@@ -15,4 +15,9 @@ class Again:
     after_seconds: float
 
 
-Outcome = Done | Again
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The queue was paused meanwhile: the job goes back to its place, and nothing more is claimed until it goes on."""
+
+
+Outcome = Done | Again | Paused

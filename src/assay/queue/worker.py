@@ -18,7 +18,7 @@ from pgqueuer.domain.models import Job as EngineJob
 from assay.model.errors import Unavailable
 from assay.queue.engine import NAMES, queries_on
 from assay.queue.job import ENTRYPOINT, Job, decode_job
-from assay.queue.outcome import Again, Outcome
+from assay.queue.outcome import Again, Outcome, Paused
 from assay.store.database import is_outage
 
 log = structlog.get_logger()
@@ -81,9 +81,12 @@ async def _run_once(
     async def work(job: EngineJob, context: Context) -> None:
         # A job that was taken out of the queue while it runs is cancelled here.
         with context.cancellation:
-            outcome = await _handle_or_give_back(job, handle, given_up)
-            if isinstance(outcome, Again):
-                raise RetryRequested(timedelta(seconds=outcome.after_seconds))
+            match await _handle_or_give_back(job, handle, given_up):
+                case Again(after_seconds):
+                    raise RetryRequested(timedelta(seconds=after_seconds))
+                case Paused():
+                    manager.shutdown.set()
+                    raise RetryRequested(timedelta(0))
 
     async with _stopper(manager, options, stopping, given_up), _pauser(manager, options, is_paused):
         await manager.run(
