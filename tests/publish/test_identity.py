@@ -1,5 +1,6 @@
 """A name that passes from one repository to another: nobody gets anything of the other but the name."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -150,3 +151,29 @@ async def test_nothing_is_adopted_that_need_not_be(registry: Registry) -> None:
     status, kept = await adopt(registry, "acme/tools")
     assert (status, kept["code"]) == (409, "not_replaced"), "its listing has moved on with it"
     assert (await read(registry, "umbrella/kit/greet"))["skill"]["description"] == MINE
+
+
+async def test_many_adopt_at_once(registry: Registry) -> None:
+    """I48: one of them decides; the others are told that there is nothing left to decide, and the audit has one entry."""
+    await move_away(registry, seen=False)
+    answers = await asyncio.gather(*(adopt(registry, "acme/tools", f"Said {number}.") for number in range(8)))
+    codes = sorted(answer.get("code", "adopted") for _, answer in answers)
+    assert codes[0] == "adopted"
+    assert set(codes[1:]) <= {"not_replaced", "repository_changed", "already_listed"}
+    audit = (await registry.client.get("/api/v1/admin/audit", headers=ADMIN)).json()["events"]
+    assert [each["action"] for each in audit].count("repository_adopted") == 1
+
+
+async def test_a_repository_is_adopted_while_the_one_before_is_submitted_where_it_is_now(registry: Registry) -> None:
+    """I48: whichever comes first, a listing belongs to one of them and tells what that one holds."""
+    await move_away(registry, seen=False)
+    await registry.submit("umbrella/kit", "greet")
+    (status, answer), _ = await asyncio.gather(adopt(registry, "acme/tools"), registry.work())
+    assert (status, answer.get("code")) in {(200, None), (409, "not_replaced"), (409, "repository_changed")}
+    await look(registry)
+    await registry.work()
+    # What stays where it was is listed beside what came anew under its new name, or has moved there itself.
+    names = ["umbrella/kit/greet"] if status == 409 else ["acme/tools/greet", "umbrella/kit/greet"]
+    told = {"acme/tools/greet": THEIRS, "umbrella/kit/greet": MINE}
+    assert [(await read(registry, name))["skill"]["description"] for name in names] == [told[name] for name in names]
+    await agree(registry, *names)

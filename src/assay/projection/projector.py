@@ -21,6 +21,7 @@ from assay.edge.values import StateValue, encode, form_of_values
 from assay.model.errors import Conflict, Unavailable
 from assay.projection.draft import concerned_by, draft_changes
 from assay.projection.rebuild import rebuild
+from assay.queue.turns import Bug, expecting
 from assay.store.changes import newest_serial, number_settled, read_changes
 from assay.store.copies import lock_copy, read_lag
 from assay.store.database import Database
@@ -29,6 +30,7 @@ from assay.store.notices import CHANGE, hear_notices
 log = structlog.get_logger()
 PAGE = 500
 TICK_SECONDS, SHORTEST_PAUSE_SECONDS, AWAY_SECONDS = 5.0, 0.01, 5.0
+AWAY = (Unavailable, Conflict, TimeoutError)
 # How old the moment may be until which the copy is said to be complete.
 FRESH = timedelta(seconds=5)
 # The index is a cache, so making it may take one part in fifty of the time, but never waits longer than this.
@@ -117,11 +119,11 @@ class Projector:
         while True:
             started = monotonic()
             try:
-                await self.keep_index()
+                await expecting(self.keep_index(), "A bug keeps the index of the edge copy from being made")
             except Unavailable as problem:
                 log.debug("The index of the edge copy waits", problem=problem.message)
-            except Exception:
-                log.exception("A bug keeps the index of the edge copy from being made")
+            except Bug:
+                pass  # it is in the log
             pause = max(INDEX_PAUSE_SECONDS, INDEX_SHARE * (monotonic() - started))
             await asyncio.sleep(min(pause, LONGEST_INDEX_PAUSE_SECONDS))
 
@@ -146,21 +148,23 @@ class Projector:
             wait = TICK_SECONDS
             self._woken.clear()
             try:
-                await self.catch_up()
-                is_waiting = await self._is_held_back()
+                is_waiting = await expecting(
+                    self._keep_up(), "A bug keeps the edge copy from being kept up to date", known=AWAY
+                )
                 # A transaction that is still open holds others back: look again soon, and then less and less often.
                 pause = min(pause * 2, TICK_SECONDS) if is_waiting else SHORTEST_PAUSE_SECONDS
                 wait, is_away = (pause if is_waiting else TICK_SECONDS), False
-            except (Unavailable, Conflict, TimeoutError) as problem:
+            except AWAY as problem:
                 if not is_away:
                     log.warning("The edge copy is not kept up to date at the moment", problem=str(problem))
                 is_away, wait = True, AWAY_SECONDS
-            except Exception:
-                log.exception("A bug keeps the edge copy from being kept up to date")
-                wait = AWAY_SECONDS
+            except Bug:
+                wait = AWAY_SECONDS  # it is in the log
             await self._wait(wait)
 
-    async def _is_held_back(self) -> bool:
+    async def _keep_up(self) -> bool:
+        """Take over what there is; whether something is held back."""
+        await self.catch_up()
         async with self._store.begin() as db:
             return (await read_lag(db, await self._edge.read_serial())).waiting > 0
 
