@@ -2,9 +2,6 @@
 
 import asyncio
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,6 +12,7 @@ from assay.model.submission import ACTIVE, TRANSITIONS, State
 from assay.settings import Settings, variable
 from assay.store.counts import count_by_state, recount
 from assay.store.database import Database
+from tests.warm import Command
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -29,31 +27,19 @@ def environment(settings: Settings) -> dict[str, str]:
     return {**os.environ, **given}
 
 
-def _written(value: object) -> str:
-    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-
-
-def a_worker(settings: Settings, log: Path) -> AbstractContextManager[subprocess.Popen[bytes]]:
+def a_worker(settings: Settings, log: Path) -> AbstractContextManager[Command]:
     """`assay worker`, ended at the latest when the block ends."""
     return a_process("worker", settings, log)
 
 
 @contextmanager
-def a_process(command: str, settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def a_process(command: str, settings: Settings, log: Path) -> Iterator[Command]:
     """A command of Assay, ended at the latest when the block ends."""
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "assay", command],
-            env=environment(settings),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
+    process = Command([command], environment(settings), given=Path(os.devnull), out=log, err=log)
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from tests.cli.test_up import wait_for
 from tests.conftest import SECRET
 from tests.journeys.test_many_processes import a_free_port
 from tests.processes import a_process, environment
+from tests.warm import run_assay
 
 PATIENCE_SECONDS = 120
 # A test run in the background hands on to all its processes that Ctrl-C is to be ignored.
@@ -78,14 +78,7 @@ class Live:
 
 def assay(*arguments: str, environment: dict[str, str]) -> Ran:
     """`python -m assay`, with nothing of a terminal."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "assay", *arguments],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-    )
+    ended = run_assay(*arguments, env=environment, seconds=PATIENCE_SECONDS)
     assert "Traceback" not in ended.stderr, ended.stderr
     return Ran(ended.returncode, ended.stdout, ended.stderr)
 

@@ -13,6 +13,7 @@ from assay.store.accounts import find_local
 from assay.store.database import Database, open_database
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET, Registry
+from tests.warm import run_assay
 from tests.web.people import a_browser, audit_of, sign_in, signed_in
 
 PASSWORD = "a password with spaces and ümlauts"
@@ -29,9 +30,7 @@ def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
 
 def run(environment: dict[str, str], *arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
     """The command, with this on its standard input."""
-    return subprocess.run(
-        [*COMMAND, *arguments], env=environment, input=typed or "", capture_output=True, text=True, timeout=60
-    )
+    return run_assay("admin", *arguments, env=environment, typed=typed or "", seconds=60)
 
 
 async def stored(store: Database, login: str) -> str | None:

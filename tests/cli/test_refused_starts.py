@@ -2,8 +2,6 @@
 
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import asyncpg
@@ -13,19 +11,15 @@ from assay.github.fake import FakeServer
 from assay.store.migrate import head
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET
+from tests.warm import run_assay
 
 SECRETS = {"ASSAY_INTERNAL_KEY": SECRET, "ASSAY_JWT_SECRET": SECRET, "ASSAY_WEBHOOK_SECRET": SECRET}
 
 
 def start(command: str, data: Path, **settings: str) -> tuple[int, str]:
     """Exit code and standard error of a start that fails."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "assay", command],
-        env=clean_environment(**{"ASSAY_DATA_DIR": str(data), "ASSAY_PORT": "0"} | settings),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    environment = clean_environment(**{"ASSAY_DATA_DIR": str(data), "ASSAY_PORT": "0"} | settings)
+    finished = run_assay(command, env=environment, seconds=60)
     assert finished.stdout == ""
     assert finished.stderr.count("\n") == 1, finished.stderr
     return finished.returncode, finished.stderr.removeprefix("assay: ").rstrip("\n")
@@ -104,13 +98,7 @@ async def test_an_older_schema_asks_for_a_migration(tmp_path: Path, database_url
 
 def demo(*arguments: str, **settings: str) -> tuple[int, str]:
     """Exit code and standard error of a demo that fails."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "assay", "demo", *arguments],
-        env=clean_environment(**settings),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    finished = run_assay("demo", *arguments, env=clean_environment(**settings), seconds=60)
     return finished.returncode, finished.stderr
 
 

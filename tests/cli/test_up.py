@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from assay.store.embedded import Server, kill
+from tests.warm import run_assay
 
 PATIENCE_SECONDS = 60
 
@@ -169,9 +170,7 @@ def test_two_in_one_data_directory_is_refused(tmp_path: Path, data_folder: Path)
     data = data_folder / "data"
     with an_assay(data, tmp_path / "up.log") as up:
         environment = clean_environment(ASSAY_DATA_DIR=str(data), ASSAY_PORT="0")
-        second = subprocess.run(
-            [sys.executable, "-m", "assay", "up"], env=environment, capture_output=True, text=True, timeout=60
-        )
+        second = run_assay("up", env=environment, seconds=60)
         assert second.returncode == 4
         assert second.stderr == f"assay: `assay up` already runs in {data}: set ASSAY_DATA_DIR to another.\n"
         assert up.get("/readyz")["ready"]
@@ -180,13 +179,7 @@ def test_two_in_one_data_directory_is_refused(tmp_path: Path, data_folder: Path)
 @pytest.mark.parametrize("command", ["web", "worker", "migrate"])
 def test_without_a_running_server_the_others_say_what_to_start(tmp_path: Path, command: str) -> None:
     """`assay web` and its kind never start a database of their own."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "assay", command],
-        env=clean_environment(ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT="0"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    finished = run_assay(command, env=clean_environment(ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT="0"), seconds=60)
     assert finished.returncode == 5
     assert finished.stderr.startswith("assay: The embedded PostgreSQL in ")
     assert "start `assay up`" in finished.stderr

@@ -19,6 +19,7 @@ from tests.deepscan.deliveries import ADMIN, pending, publish
 from tests.deepscan.scripted import a_tool
 from tests.journeys.test_many_processes import a_free_port
 from tests.processes import environment, until
+from tests.warm import run_assay
 
 
 async def results(registry: Registry, name: str = "acme/tools/greet") -> dict[str, str]:
@@ -153,8 +154,8 @@ async def test_the_command_scans_with_the_real_tool(served: Served, tmp_path: Pa
 async def test_a_node_without_secrets_or_tools_says_what_is_missing(tmp_path: Path) -> None:
     """R20: one line that names it, and no half-working node."""
     nothing = {"PATH": "/usr/bin:/bin", "ASSAY_DATA_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
-    command = [sys.executable, "-m", "assay", "scan-node", "--once", "--url", "http://127.0.0.1:9"]
-    ended = subprocess.run(command, env=nothing, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    command = ("scan-node", "--once", "--url", "http://127.0.0.1:9")
+    ended = run_assay(*command, env=nothing, seconds=120)
     assert ended.returncode != 0
     assert "ASSAY_INTERNAL_KEY and ASSAY_WEBHOOK_SECRET" in ended.stderr
     assert not (tmp_path / "secrets.json").exists()
@@ -163,6 +164,6 @@ async def test_a_node_without_secrets_or_tools_says_what_is_missing(tmp_path: Pa
         "ASSAY_WEBHOOK_SECRET": SECRET,
         "ASSAY_DEEP_SCAN_DIR": str(tmp_path),
     }
-    ended = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    ended = run_assay(*command, env=given, seconds=120)
     assert ended.returncode != 0
     assert "assay scan-node --install" in ended.stderr

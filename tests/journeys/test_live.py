@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
 
 import httpx
 import pytest
@@ -16,13 +15,14 @@ from tests.journeys.test_many_processes import a_free_port
 from tests.processes import a_process, until
 from tests.skills import a_bad_skill, a_repository
 from tests.streams import PATIENCE_SECONDS, Event, Reader, changes_of_the_queue, reading
+from tests.warm import Command
 
 
 @dataclass
 class Web:
     """A process that answers HTTP."""
 
-    process: Popen[bytes]
+    process: Command
     url: str
     log: Path
 

@@ -22,7 +22,7 @@ _NOT_A_REPEAT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[^)]")
 _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}|\)\{")
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 _TOKEN = re.compile(
-    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<maybe>\\s\?)|(?P<space>\\s(?![?{]| ?\*)| )|\\.|.", re.DOTALL
+    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<maybe>\\s\?)|(?P<space>\\s(?![?{]| ?\*)| )|\\.|[^\[\\ ]+|.", re.DOTALL
 )
 
 
@@ -62,7 +62,7 @@ class Pattern:
 
 
 def _spelled(text: str, space: str, maybe_space: str) -> bytes:
-    return "".join(_token(token, space, maybe_space) for token in _TOKEN.finditer(text)).encode()
+    return _TOKEN.sub(lambda token: _token(token, space, maybe_space), text).encode()
 
 
 def _token(token: re.Match[str], space: str, maybe_space: str) -> str:

@@ -3,7 +3,6 @@
 import hashlib
 import tempfile
 from contextlib import suppress
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,14 +24,15 @@ def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> R
     """
     if find_spec("hyperscan") is None:
         return ruleset
-    from hyperscan import HyperscanError  # noqa: PLC0415 - there may be none
+    import hyperscan  # noqa: PLC0415 - there may be none
 
     from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
 
-    spelled = b"\0".join((version("hyperscan").encode(), *map(_searched, ruleset.patterns)))
+    release = hyperscan.__version__.encode()  # type: ignore[attr-defined]  # its stubs do not know it
+    spelled = b"\0".join((release, *map(_searched, ruleset.patterns)))
     kept = folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
     # A file that is damaged, or was made on another kind of machine, is none.
-    with suppress(OSError, HyperscanError):
+    with suppress(OSError, hyperscan.HyperscanError):
         return ruleset.on(HyperscanEngine.load(kept.read_bytes()))
     if not wait:
         return ruleset
