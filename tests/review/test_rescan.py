@@ -37,6 +37,26 @@ async def test_a_rescan_is_the_same_while_it_waits_and_then_rests(registry: Regi
     assert anonymous.status_code == 401
 
 
+async def test_the_page_of_a_skill_has_a_button(registry: Registry) -> None:
+    """Who is signed in gets to the submission that is looked at; who is not is led to the way in, and can post nothing."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    shown = (await registry.client.get(f"/skills/{name}")).text
+    assert f'action="/skills/{name}/rescan"' not in shown
+    assert "Sign in</a> to have it looked at again" in shown
+    assert (await registry.client.post(f"/skills/{name}/rescan")).status_code == 401
+    async with a_browser(registry.app) as browser:
+        browser.cookies.update(cookies_of(await signed_in(registry.app, "alice")))
+        assert f'action="/skills/{name}/rescan"' in (await browser.get(f"/skills/{name}")).text
+        asked = await browser.post(f"/skills/{name}/rescan")
+        assert asked.status_code == 303
+        page = await browser.get(asked.headers["location"])
+        assert (page.status_code, "RECEIVED" in page.text) == (200, True)
+        await registry.work()
+        again = await browser.post(f"/skills/{name}/rescan", headers={"Accept": "text/html"})
+        assert (again.status_code, "retry-after" in again.headers) == (429, True)
+        assert "<html" in again.text
+
+
 async def test_what_waits_for_a_reviewer_is_not_taken_away(registry: Registry) -> None:
     """A rescan of a listing whose next version is in review answers with that."""
     name = await publish(registry, "acme/tools", "Says hello.", name="tidy")
