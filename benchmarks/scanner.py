@@ -16,15 +16,14 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from assay.model.source import Source
-from assay.scan.engine import best_engine
 from assay.scan.ruleset import Ruleset, load_ruleset
 from assay.scan.scan import scan_source
+from assay.scanners.saved_engine import user_cache_folder, with_saved_engine
 from benchmarks.accuracy import Share, accuracy, left_out_figures
 from benchmarks.labelled import COMMIT, Sample, Scanned, read_corpus, scan_samples
 from benchmarks.left_out import without_own_patterns
@@ -116,8 +115,7 @@ def _ignore(*_: object) -> None:
 
 def ready_ruleset() -> Ruleset:
     """The shipped rules on an engine that we can also look at."""
-    ruleset = load_ruleset()
-    return replace(ruleset, engine=best_engine(ruleset.patterns))
+    return with_saved_engine(load_ruleset(), user_cache_folder())
 
 
 def measure(samples: list[Sample], rounds: int = ROUNDS) -> tuple[dict[str, object], list[Scanned]]:

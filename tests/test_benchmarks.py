@@ -2,30 +2,44 @@
 
 import gzip
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from benchmarks.accuracy import f1, wilson
 
+from tests.scratch import scratch
 from tests.skills import a_bad_skill, a_skill
 
 ROOT = Path(__file__).parent.parent
 
 
-def figures_of(*names: str) -> str:
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where benchmarks keep their databases."""
+    made = scratch("assay-bench-")
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+def figures_of(*names: str, folder: Path) -> str:
     """What these benchmarks print, with small numbers."""
     command = [sys.executable, "-m", "benchmarks", "--quick", *names]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
     assert finished.returncode == 0, finished.stderr[-2000:]
     return finished.stdout
 
 
-def test_the_benchmarks_run_and_print_ratios() -> None:
+def test_the_benchmarks_run_and_print_ratios(folder: Path) -> None:
     """R31: submissions a second against the bare loop and one at a time; calls for one repository; reading at scale."""
-    printed = figures_of("pipeline", "bulk", "scale", "search", "routes")
+    printed = figures_of("pipeline", "bulk", "scale", "search", "routes", folder=folder)
     for figure in (
         "end to end / fetch + scan alone",
         "end to end / one at a time",
@@ -39,9 +53,9 @@ def test_the_benchmarks_run_and_print_ratios() -> None:
         assert figure in printed
 
 
-def test_discovery_is_measured_through_a_crash_and_against_one_by_one() -> None:
+def test_discovery_is_measured_through_a_crash_and_against_one_by_one(folder: Path) -> None:
     """R31, R35: everything once, no call over the budget of a token, and how much faster side by side is."""
-    printed = figures_of("crawl")
+    printed = figures_of("crawl", folder=folder)
     assert re.search(r"skills found and submitted +20\.00", printed)
     assert re.search(r"core calls over budget +0\.00", printed)
     for figure in ("calls charged a skill", "side by side / one by one (times)"):

@@ -6,37 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
 from assay.model.submission import State
 from assay.store.transitions import Step
-from tests.browser.chromium import find
-from tests.browser.test_pages import FLAGS
 from tests.conftest import Registry
 from tests.journeys.test_live import a_web
 from tests.processes import a_process, until
 from tests.skills import a_repository
-from tests.streams import a_batch, a_submission, go_around, serving, step_on
+from tests.streams import a_batch, a_submission, go_around, step_on
 
 PATIENCE_MS = 60_000
 SCANNING = Step(State.TIER1_SCANNING, "fetched")
-
-
-@pytest.fixture
-async def url(registry: Registry) -> AsyncIterator[str]:
-    """The registry on a port of this process."""
-    async with serving(registry.app) as address:
-        yield address
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """Chromium."""
-    async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        yield opened
-        await opened.close()
 
 
 @dataclass

@@ -1,54 +1,11 @@
 """The pages in a real browser, as people see them."""
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import pytest
-import uvicorn
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page
 
-from assay.web.app import create_app
-from tests.browser.chromium import find
 from tests.conftest import Registry
 from tests.skills import a_bad_skill, a_repository
 from tests.web.crowd import a_crowd, settle
-
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-@pytest.fixture
-async def url(registry: Registry) -> AsyncIterator[str]:
-    """The registry on a real port."""
-    config = uvicorn.Config(create_app(registry.app), port=0, log_config=None, lifespan="off")
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    await serving
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page that must not say anything on its console."""
-    complaints: list[str] = []
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        opened = await browser.new_page()
-        opened.on("console", lambda message: complaints.append(message.text))
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        yield opened
-        await browser.close()
-    assert complaints == []
 
 
 async def test_from_the_home_page_to_a_skill_and_its_findings(registry: Registry, url: str, page: Page) -> None:

@@ -1,15 +1,11 @@
 """What judge, tools and people have said, in a real browser: readable on a phone, and every form without a script."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page
 
 from assay.accounts.sessions import Granted
 from assay.llm.fake import FakeModel, completion
-from tests.browser.chromium import find
-from tests.browser.test_pages import FLAGS
 from tests.conftest import Registry
 from tests.deepscan.deliveries import CRITICAL, HandNode
 from tests.judges.conftest import judged, judged_settings, model
@@ -23,15 +19,6 @@ from tests.web.people import cookies_of, signed_in
 __all__ = ["judged", "judged_settings", "model"]
 NAME = "acme/tools/greet"
 LONG = {"severity": "high", "file": "very/long/" * 15 + "run.py", "excerpt": f"x = '{'y' * 190}'"}
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """A browser."""
-    async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        yield opened
-        await opened.close()
 
 
 async def as_person(browser: Browser, url: str, who: Granted | None, **given: object) -> tuple[Page, list[str]]:

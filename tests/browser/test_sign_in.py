@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 from litestar import MediaType, get, post
 from litestar.params import URLEncodedBody
-from playwright.async_api import Page, Route, async_playwright
+from playwright.async_api import Browser, Page, Route
 
 from assay.accounts.sessions import ACCESS_SECONDS
 from assay.github.fake import FakeGitHub
@@ -15,8 +15,6 @@ from assay.settings import Settings
 from assay.web.access import ADMIN
 from assay.web.app import build_routes, create_app
 from assay.web.auth.views import SignInBody
-from tests.browser.chromium import find
-from tests.browser.test_pages import FLAGS
 from tests.conftest import open_registry
 from tests.web.people import PASSWORD, MovableTime, an_admin
 
@@ -61,12 +59,9 @@ async def url(settings: Settings, github: FakeGitHub, time: MovableTime) -> Asyn
 
 
 @pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """A browser that nobody has signed in with."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        yield await browser.new_page()
-        await browser.close()
+async def page(browser: Browser) -> Page:
+    """A window that may complain: being refused is an error to a browser."""
+    return await browser.new_page()
 
 
 async def test_a_person_signs_in_stays_signed_in_and_leaves(url: str, page: Page, time: MovableTime) -> None:

@@ -1,13 +1,8 @@
 """The list of skills in a browser: search, filters, numbers, pages, without a script."""
 
-from collections.abc import AsyncIterator
-
-import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 from sqlalchemy import text
 
-from tests.browser.chromium import find
-from tests.browser.test_pages import FLAGS, url  # noqa: F401 - a fixture
 from tests.conftest import Registry
 from tests.skills import a_skill
 from tests.web.test_api_skills import publish
@@ -19,21 +14,12 @@ UPDATE skill SET stars = length(name) * 7, installs = length(description) * 3,
 """
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """A browser."""
-    async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        yield opened
-        await opened.close()
-
-
 async def number_of(page: Page) -> int:
     """What the heading says."""
     return int((await page.locator("h1 .quiet").inner_text()).rstrip("+").replace(",", ""))
 
 
-async def test_finding_one_s_way_without_a_script(registry: Registry, url: str, browser: Browser) -> None:  # noqa: F811
+async def test_finding_one_s_way_without_a_script(registry: Registry, url: str, browser: Browser) -> None:
     """I27, I59: words, tabs, fields, orders and pages lead where they say, with the numbers they say."""
     await publish(
         registry, "acme/tools", {f"skill-{number}": f"Reads things of kind {number}." for number in range(35)}

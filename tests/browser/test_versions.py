@@ -3,12 +3,10 @@
 import pytest
 from playwright.async_api import Page
 
-from tests.browser.test_pages import page, url
 from tests.conftest import Registry
 from tests.skills import a_skill
 from tests.web.test_owners import ask
 
-__all__ = ["page", "url"]
 NAME = "acme/tools/greet"
 
 

@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from assay.scan.engine import best_engine
 from assay.scan.matcher import RegexEngine
 from assay.scan.ruleset import Ruleset, load_ruleset
+from assay.scanners.saved_engine import user_cache_folder, with_saved_engine
 
 
 @pytest.fixture(scope="session")
 def ruleset() -> Ruleset:
     """The shipped rules on the best engine there is."""
-    shipped = load_ruleset()
-    return replace(shipped, engine=best_engine(shipped.patterns))
+    return with_saved_engine(load_ruleset(), user_cache_folder())
 
 
 @pytest.fixture(scope="session")
