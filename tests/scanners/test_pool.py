@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from assay.judge.policy import Policy, judge_report
 from assay.model.errors import Unavailable
 from assay.model.source import Source
 from assay.model.verdict import Decision
-from assay.scan.ruleset import load_ruleset
+from assay.scan.ruleset import load_ruleset, ruleset_of
 from assay.scan.scan import scan_source
 from assay.scan.unexamined import UNEXAMINED
-from assay.scanners.pool import ScannerOptions, Scanners, open_scanners
+from assay.scanners.pool import ScannerOptions, Scanners, open_scanners, preparing
 from tests.processes import is_running, until
 from tests.skills import a_bad_skill, a_skill
 
@@ -61,6 +61,43 @@ async def test_processes_are_started_when_they_are_needed_and_stay() -> None:
         assert first in scanners.pids
         left = scanners.pids
     assert not any(is_running(pid) for pid in left)
+
+
+def made_ready(cache: Path, **options: object) -> AbstractAsyncContextManager[Scanners]:
+    """A pool with one rule, whose engine is made in no time."""
+    rules = ruleset_of(rule for rule in RULESET.rules if rule.id == "DR-001" or rule.check)
+    return open_scanners(ScannerOptions(1, cache=cache, **options), rules.version, given=rules)
+
+
+async def test_what_the_first_skill_would_wait_for_is_made_before_it_comes(tmp_path: Path) -> None:
+    """The engine is made by the process that then scans with it; where it is kept, nothing is started."""
+    pytest.importorskip("hyperscan", reason="without it there is nothing to make")
+    async with made_ready(tmp_path) as scanners:
+        await scanners.prepare()
+        assert len(list(tmp_path.iterdir())) == 1
+        (ready,) = scanners.pids
+        await scanners.scan(a_source())
+        assert scanners.pids == {ready}
+    async with made_ready(tmp_path) as scanners:
+        await scanners.prepare()
+        assert scanners.pids == set()
+
+
+async def test_what_cannot_be_made_ready_is_no_end(tmp_path: Path) -> None:
+    """The worker goes on; who waits for it no longer ends it."""
+    async with made_ready(tmp_path, command=("/no/such/program",)) as scanners:
+        await scanners.prepare()
+        assert scanners.pids == set()
+    async with made_ready(tmp_path, command=(sys.executable, "-c", "import time; time.sleep(3600)")) as scanners:
+        async with preparing(scanners):
+            await until(lambda: has_started(scanners))
+            (process,) = scanners.pids
+        assert not is_running(process)
+
+
+async def has_started(scanners: Scanners) -> bool:
+    """Whether there is a process."""
+    return bool(scanners.pids)
 
 
 async def test_what_takes_too_long_is_left_to_a_person() -> None:

@@ -17,6 +17,7 @@ from assay.projection.projector import Projector
 from assay.queue.heartbeat import InFlight, heartbeat
 from assay.queue.periodic import run_chore
 from assay.queue.worker import run_worker
+from assay.scanners.pool import preparing
 from assay.settings import Settings
 from assay.store.chores import register_chores
 from assay.store.database import PoolOptions, open_database
@@ -44,7 +45,11 @@ async def _work(chosen: Settings, *, supervised: bool) -> None:
         ):
             async with maintenance.begin() as db:
                 await register_chores(db, [chore.rhythm for chore in chores])
-            async with heartbeat(app.store, "worker", lambda: in_flight.number), asyncio.TaskGroup() as group:
+            async with (
+                preparing(tools.scanners),
+                heartbeat(app.store, "worker", lambda: in_flight.number),
+                asyncio.TaskGroup() as group,
+            ):
                 group.create_task(Projector(copying, app.edge, app.clock.now).run(app.database_url, stopping))
                 for chore in chores:
                     group.create_task(run_chore(maintenance, chore, stopping))

@@ -13,11 +13,11 @@ import structlog
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.source import Source
-from assay.scan.ruleset import Ruleset
+from assay.scan.ruleset import Ruleset, load_ruleset, ruleset_of
 from assay.scan.scan import ENGINE
 from assay.scanners.frame import Ready, Rules
 from assay.scanners.process import GIVEN
-from assay.scanners.saved_engine import user_cache_folder
+from assay.scanners.saved_engine import has_engine, kept_in, user_cache_folder
 from assay.scanners.scanner import Died, OutOfTime, Scanner, start_scanner
 from assay.scanners.unexamined import unexamined
 
@@ -74,6 +74,24 @@ class Scanners:
                     log.warning("A scan process is gone", digest=source.digest, problem=str(death))
         lost = f"{TRIES} processes in a row ended while they looked at it."
         raise Unavailable(lost, code="scan_process_lost")
+
+    async def prepare(self) -> None:
+        """Start the first process now if its engine has to be made, which takes long, before a skill waits for that."""
+        if not has_engine() or await asyncio.to_thread(self._is_kept):
+            return
+        log.info("The scanner is being made ready; the first skills wait for that")
+        try:
+            async with self._turn:
+                self._idle.append(await self._take())
+        except (Died, Unavailable) as problem:
+            # The first skill tries again, and is told if that fails.
+            log.warning("The scanner could not be made ready", problem=str(problem))
+        else:
+            log.info("The scanner is ready")
+
+    def _is_kept(self) -> bool:
+        rules = self._given
+        return kept_in(ruleset_of(rules.rules, rules.traced) if rules else load_ruleset(), self._options.cache).exists()
 
     async def stop(self) -> None:
         """End all processes."""
@@ -139,6 +157,17 @@ async def open_scanners(
         yield scanners
     finally:
         await scanners.stop()
+
+
+@asynccontextmanager
+async def preparing(scanners: Scanners) -> AsyncIterator[None]:
+    """Make the pool ready meanwhile, but keep nobody waiting for it at the end."""
+    task = asyncio.create_task(scanners.prepare())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 def cores() -> int:

@@ -22,15 +22,13 @@ def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> R
     """The same rules on the engine that is kept in the folder. If there is none, it is made and kept, which takes
     seconds; without `wait`, the ruleset is returned as it is.
     """
-    if find_spec("hyperscan") is None:
+    if not has_engine():
         return ruleset
     import hyperscan  # noqa: PLC0415 - there may be none
 
     from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
 
-    release = hyperscan.__version__.encode()  # type: ignore[attr-defined]  # its stubs do not know it
-    spelled = b"\0".join((release, *map(_searched, ruleset.patterns)))
-    kept = folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
+    kept = kept_in(ruleset, folder)
     # A file that is damaged, or was made on another kind of machine, is none.
     with suppress(OSError, hyperscan.HyperscanError):
         return ruleset.on(HyperscanEngine.load(kept.read_bytes()))
@@ -41,6 +39,20 @@ def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> R
     with suppress(OSError):
         _keep(kept, engine.save())
     return ruleset.on(engine)
+
+
+def has_engine() -> bool:
+    """Whether there is an engine on this platform whose making takes long."""
+    return find_spec("hyperscan") is not None
+
+
+def kept_in(ruleset: Ruleset, folder: Path) -> Path:
+    """The file in which the engine of these rules is kept, if it is."""
+    import hyperscan  # noqa: PLC0415 - there may be none
+
+    release = hyperscan.__version__.encode()  # type: ignore[attr-defined]  # its stubs do not know it
+    spelled = b"\0".join((release, *map(_searched, ruleset.patterns)))
+    return folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
 
 
 def _searched(pattern: Pattern) -> bytes:
