@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import select
+import signal
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -133,3 +136,30 @@ async def _execute(postgres_url: str, statement: str) -> None:
     connection = await asyncpg.connect(postgres_url.replace("/assay?", "/postgres?"))
     await connection.execute(statement)
     await connection.close()
+
+
+def at_a_terminal(
+    live: Live, *arguments: str, shows: bytes, interrupt_after: int | None = None, **variables: str
+) -> tuple[bytes, int]:
+    """What a person sees, who presses Ctrl-C when something was shown more often than that; and the exit code."""
+    leader, follower = os.openpty()
+    terminal = {"stdin": follower, "stdout": follower, "stderr": follower}
+    environment = live.environment | {"TERM": "xterm", "COLUMNS": "120"} | variables
+    process = subprocess.Popen([*AT_A_KEYBOARD, *arguments], env=environment, **terminal)
+    os.close(follower)
+    seen, asked = b"", False
+    try:
+        while select.select([leader], [], [], PATIENCE_SECONDS)[0]:
+            try:
+                seen += os.read(leader, 4096)
+            except OSError:  # nobody writes any more
+                break
+            if interrupt_after is not None and not asked and seen.count(shows) > interrupt_after:
+                process.send_signal(signal.SIGINT)
+                asked = True
+            assert seen.count(shows) < 20 + (interrupt_after or 0), "Ctrl-C is not heard"
+        return seen, process.wait(PATIENCE_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)

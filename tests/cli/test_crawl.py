@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.cli.live import Live
+from tests.cli.live import Live, at_a_terminal
 from tests.skills import a_repository
 
 
@@ -39,6 +39,20 @@ def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
     finally:
         process.send_signal(signal.SIGTERM)
         assert 0 == process.wait(60)
+
+
+def test_on_a_terminal_a_table_stands_below_the_log(live: Live) -> None:
+    """R30: without --once too, each source has its row, with how its last run ended; Ctrl-C is no failure."""
+    live.github.add_repository("watched/r", files=a_repository("one", "two"))
+    owner = {"ASSAY_DISCOVERY_SOURCES": "organisations", "ASSAY_DISCOVERY_ORGANISATIONS": "watched"}
+    seen, code = at_a_terminal(live, "crawl", shows=b"complete", interrupt_after=1, **owner)
+    assert code == 0
+    assert {"one", "two"} == set(live.submissions_of("watched/r"))
+    # A line of the log takes the place of the table, which is drawn anew below it.
+    before, _, after = seen.partition(b"A run of discovery has ended")
+    assert b"organisations" in before
+    assert b"organisations" not in before.rpartition(b"\r")[2]
+    assert b"organisations" in after.partition(b"\n")[2]
 
 
 def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:

@@ -1,11 +1,7 @@
 """`assay queue` against real processes: what people see, what admins may do, and the code that says how it went."""
 
 import json
-import os
 import re
-import select
-import signal
-import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,13 +11,14 @@ import pytest
 
 from assay.cli.times import read_duration, shown_duration
 from assay.model.errors import Invalid
-from tests.cli.live import AT_A_KEYBOARD, PATIENCE_SECONDS, Live, without_settings
+from tests.cli.live import Live, at_a_terminal, without_settings
 from tests.cli.live import assay as call
 from tests.cli.test_submit import ANSI, one_line
 from tests.conftest import SECRET
 from tests.journeys.test_many_processes import a_free_port
 from tests.skills import a_bad_skill, a_repository
 
+LISTED = b"skills are listed"
 NOBODY = "00000000-0000-7000-8000-000000000000"
 
 
@@ -66,36 +63,12 @@ def test_the_overview_is_plain_where_there_is_no_terminal(standing: Live) -> Non
 
 def test_the_overview_is_live_on_a_terminal(live: Live) -> None:
     """It is shown again and again until Ctrl-C, which is no failure; --once ends by itself."""
-    seen, code = at_a_terminal(live, "queue", interrupt_after=2)
+    seen, code = at_a_terminal(live, "queue", shows=LISTED, interrupt_after=2)
     assert code == 0
-    assert seen.count(b"skills are listed") > 2
+    assert seen.count(LISTED) > 2
     assert b"\x1b[2K" in seen
-    seen, code = at_a_terminal(live, "queue", "--once")
-    assert (code, seen.count(b"skills are listed")) == (0, 1)
-
-
-def at_a_terminal(live: Live, *arguments: str, interrupt_after: int | None = None) -> tuple[bytes, int]:
-    """What a person sees, who presses Ctrl-C when the list was shown more often than that; and the exit code."""
-    leader, follower = os.openpty()
-    terminal = {"stdin": follower, "stdout": follower, "stderr": follower}
-    process = subprocess.Popen([*AT_A_KEYBOARD, *arguments], env=live.environment | {"TERM": "xterm"}, **terminal)
-    os.close(follower)
-    seen, asked = b"", False
-    try:
-        while select.select([leader], [], [], PATIENCE_SECONDS)[0]:
-            try:
-                seen += os.read(leader, 4096)
-            except OSError:  # nobody writes any more
-                break
-            if interrupt_after is not None and not asked and seen.count(b"skills are listed") > interrupt_after:
-                process.send_signal(signal.SIGINT)
-                asked = True
-            assert seen.count(b"skills are listed") < 20, "Ctrl-C is not heard"
-        return seen, process.wait(PATIENCE_SECONDS)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(leader)
+    seen, code = at_a_terminal(live, "queue", "--once", shows=LISTED)
+    assert (code, seen.count(LISTED)) == (0, 1)
 
 
 def test_a_list_is_narrowed(live: Live) -> None:

@@ -63,6 +63,7 @@ async def test_events_lead_to_known_repositories_and_to_those_that_sound_like_sk
 async def test_no_list_is_asked_for_earlier_than_github_wants(registry: Registry, clock: Hours, happens: bool) -> None:
     """R65: `X-Poll-Interval` holds for each list, also where nothing is new, in whatever process asks next."""
     registry.github.poll_seconds = 300
+    registry.github.organisations = {"acme"}
     registry.github.happen("acme/skills")
     owners = ("acme",)
     checkpoint = await read(Events(registry.app.github, CADENCE, owners, clock), None)
@@ -111,6 +112,7 @@ async def test_a_list_that_could_not_be_read_is_asked_for_again_and_the_others_a
     registry: Registry, clock: Hours
 ) -> None:
     """An error in one list does not have the lists before it asked for twice."""
+    registry.github.organisations = {"acme"}
     registry.github.happen("acme/skills")
     source = Events(registry.app.github, CADENCE, ("acme",), clock)
     pages = source.pages(None, Meter(99))
@@ -121,6 +123,25 @@ async def test_a_list_that_could_not_be_read_is_asked_for_again_and_the_others_a
     assert ["/api/events", "/api/orgs/acme/events"] == [
         each.path for each in registry.github.calls if each.route == "events"
     ]
+
+
+async def test_people_have_events_too_and_who_is_gone_hides_nobody(registry: Registry, clock: Hours) -> None:
+    """I82: a person is no organisation to GitHub; whoever stands first in the list, the last one is seen."""
+    github = registry.github
+    github.organisations = {"acme"}
+    for name in ("person/tools", "acme/tools"):
+        github.add_repository(name, files={"SKILL.md": a_skill("tools")})
+        github.happen(name)
+    source = Events(registry.app.github, CADENCE, ("gone", "person", "acme"), clock)
+    ended = await crawl(registry, source)
+    assert (RunOutcome.COMPLETE, 1) == (ended.outcome, ended.tally.errors)
+    assert [("acme/tools", "SKILL.md"), ("person/tools", "SKILL.md")] == await submitted(registry)
+    asked = [each.path for each in github.calls if each.route == "events"]
+    clock.pass_by(60)
+    await crawl(registry, source)
+    again = [each.path for each in github.calls if each.route == "events"][len(asked) :]
+    # Who has turned out to be a person is not asked for as an organisation again.
+    assert set(asked) - set(again) == {"/api/orgs/person/events"}
 
 
 async def test_where_nothing_ever_happens_the_source_is_blind(registry: Registry, clock: Hours) -> None:

@@ -9,7 +9,9 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
 
+from assay.discover.crawl import Asked
 from assay.discover.source import BudgetSpent, Cadence, Meter, Source
 from assay.discover.sources.code_search import CodeSearch
 from assay.discover.sources.listed import Listed
@@ -22,9 +24,9 @@ from assay.discover.sources.shards import Shard, all_shards
 from assay.discover.sources.topics import Topics
 from assay.discover.web import Web, open_web
 from assay.github.fake import FakeGitHub
-from assay.model.discovery import RegistryKind
+from assay.model.discovery import RegistryKind, RunOutcome
 from tests.conftest import Registry
-from tests.discover.crawling import a_name, crawl, expected, many, submitted
+from tests.discover.crawling import a_crawler, a_name, crawl, expected, many, submitted
 from tests.discover.loopback import serving
 from tests.skills import a_skill
 
@@ -245,6 +247,50 @@ async def test_registries_are_read_as_each_counts_its_pages(registry: Registry, 
         source = Registries(outside, CADENCE, others, base)
         wanted = {"sh/page-0", "sh/page-1", "sh/page-2", "wk/y", "assay/one", "assay/two"}
         assert wanted == await found_by(source)
+
+
+@pytest.mark.parametrize("status", [404, 429, 500])
+async def test_a_registry_that_is_gone_hides_no_other(
+    registry: Registry, outside: Web, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """I82, I72: the others are read in every run; which one it is stands in the run, and becomes an alarm."""
+    monkeypatch.setattr("assay.discover.crawl.FIRST_PAUSE_SECONDS", 0.001)
+    names = many(registry, 2)
+    index, asked = "/.well-known/agent-skills/index.json", []
+
+    def dead(_: Any) -> web.Response:
+        asked.append(1)
+        return web.Response(status=status, headers={"Retry-After": "600"})
+
+    def alive(_: Any) -> Any:
+        return {"skills": [{"repository": name} for name in names]}
+
+    async with serving({f"/first{index}": dead, f"/second{index}": alive, f"/last{index}": dead}) as url:
+        others = [Other(RegistryKind.WELL_KNOWN, f"{url}/{each}") for each in ("first", "second", "last")]
+        source = Registries(outside, CADENCE, others, registry.web_url)
+        async with a_crawler(registry) as crawler:
+            tried = await crawler.try_out(source, Asked("test"))
+        assert (RunOutcome.FAILED, names) == (tried.outcome, tried.new)
+        asked.clear()
+        ended = await crawl(registry, source)
+    assert expected(names) == await submitted(registry)
+    assert RunOutcome.FAILED is ended.outcome
+    assert "/first" in (ended.problem or "")
+    assert "/last" in (ended.problem or "")
+    # A hiccup is asked about again; what is gone, or wants to be left alone for long, is not. The probe asks once more.
+    assert len(asked) == {404: 3, 429: 3, 500: 9}[status]
+    async with registry.app.store.begin() as db:
+        row = (await db.execute(text("SELECT failures, checkpoint FROM discovery_source"))).one()
+    assert (1, None) == tuple(row)
+
+
+async def test_an_owner_that_shows_us_nothing_hides_no_other(registry: Registry) -> None:
+    """I82: a 403 is neither "none" nor the end of the list."""
+    many(registry, 2, "one", prefix="person")
+    registry.github.fail("owner", 403, times=1)
+    ended = await crawl(registry, Organisations(registry.app.github, CADENCE, ("closed", "person")))
+    assert (RunOutcome.FAILED, 2) == (ended.outcome, ended.tally.enqueued)
+    assert "closed" in (ended.problem or "")
 
 
 async def test_a_list_is_a_file_or_an_address(registry: Registry, outside: Web, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from assay.github.fake import FakeGitHub, FakeServer, serve
 from assay.github.identities import open_identities
 from assay.model.errors import Invalid, RateLimited, Unavailable
 from assay.settings import Settings
-from tests.conftest import open_registry
+from tests.conftest import SECRET, open_registry
 from tests.github.clients import TOOLS, HandClock, urls_of
 from tests.skills import a_repository
 
@@ -148,6 +148,22 @@ async def test_the_settings_of_an_app_reach_github_through_the_worker(
         await registry.work()
         assert (await registry.read(accepted["id"]))["state"] == "PUBLISHED"
     assert {call.token for call in github.calls if call.route == "repo"} == {"ghs_7_1"}
+
+
+async def test_an_app_alone_searches_code(
+    settings: Settings, github: FakeGitHub, key_file: Path, public_key: str
+) -> None:
+    """I61, I71: GitHub searches code for an installation as for a token, so no source is left out for want of one."""
+    github.add_app("42", public_key, 7)
+    github.add_repository("acme/tools", a_repository("pdf"))
+    app = {"github_app_id": "42", "github_app_key_file": key_file, "github_app_installations": (7,)}
+    update = app | {"discovery_sources": ("code-search", "marketplaces")}
+    async with open_registry(settings.model_copy(update=update), github) as registry:
+        asked = await registry.client.post(
+            "/api/v1/admin/discovery", json={"dryRun": True}, headers={"X-Internal-Key": SECRET}
+        )
+    found = {each["source"]: each["newRepositories"] for each in asked.json()["runs"]}
+    assert {"code-search": ["acme/tools"], "marketplaces": []} == found
 
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN NONSENSE-----", b"secret"])

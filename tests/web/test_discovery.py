@@ -69,6 +69,8 @@ async def test_all_sources_run_side_by_side_and_one_that_fails_stops_none(
     assert {"list": ("failed", 0), "events": ("complete", 1)} == outcomes
     problem = next(each["problem"] for each in done["runs"] if each["source"] == "list")
     assert "cannot be read" in problem
+    dry = await post(admin, "", {"dryRun": True})
+    assert {"list": "failed", "events": "complete"} == {each["source"]: each["outcome"] for each in dry["runs"]}
 
 
 async def test_repositories_are_taken_in_by_name(registry: Registry, admin: httpx.AsyncClient) -> None:

@@ -52,6 +52,6 @@ def _source_options(settings: Settings) -> SourceOptions:
         known=known_repositories(settings),
         every_seconds=settings.discovery_every_seconds,
         floor_seconds=settings.discovery_floor_seconds,
-        has_token=bool(settings.github_tokens),
+        has_token=bool(settings.github_tokens or settings.github_app),
         web_url=settings.github_web_url,
     )

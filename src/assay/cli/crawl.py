@@ -51,7 +51,8 @@ def crawl(
 ) -> None:
     """Look for skills. Start it as often as you like: each source is run by one of them at a time.
 
-    Without --once or --dry-run it goes on until it is stopped, each source in its own rhythm.
+    Without --once or --dry-run it goes on until it is stopped, each source in its own rhythm. On a terminal a table shows
+    how far each of them is.
 
     Exit codes:
     0  done
@@ -76,9 +77,10 @@ async def _keep_crawling(chosen: Settings, source: str | None, most: int | None,
         # Whoever runs one source only does not say of the others that they should not run.
         if source is None:
             await register(app.store, sources, known_repositories(chosen))
-        crawler = replace(crawler, sources=sources)
-        async with heartbeat(app.store, "crawler"):
-            await run_schedule(crawler, discovery_asked(chosen, BY, max_results=most), stopping)
+        asked = discovery_asked(chosen, BY, max_results=most)
+        with _watching(sources, shown=not supervised) as show:
+            async with heartbeat(app.store, "crawler"):
+                await run_schedule(replace(crawler, sources=sources, show=show), asked, stopping)
 
 
 async def _crawl_once(chosen: Settings, source: str | None, most: int | None, *, dry_run: bool, as_json: bool) -> Exit:
@@ -86,10 +88,11 @@ async def _crawl_once(chosen: Settings, source: str | None, most: int | None, *,
     async with open_app(chosen, application="assay crawl") as app, open_crawler(app) as crawler:
         sources = named(crawler.sources, source)
         with _watching(sources, shown=not as_json) as show:
+            crawler = replace(crawler, show=show)
             if dry_run:
                 rows = [_row(each.source, each) for each in await _try_all(crawler, sources, asked)]
             else:
-                runs = await run_once(replace(crawler, show=show), sources, asked)
+                runs = await run_once(crawler, sources, asked)
                 rows = [_row(each.name, run) for each, run in zip(sources, runs, strict=True)]
     if as_json:
         print_json({"dryRun": dry_run, "runs": [each.document for each in rows]})
@@ -151,16 +154,17 @@ def _row(name: str, run: RunRecord | DryRun | None) -> _Row:
 
 @contextmanager
 def _watching(sources: Sequence[Source], *, shown: bool) -> Iterator[Callable[[Progress], None]]:
-    """A table that fills on a terminal; nothing elsewhere, where the log says enough."""
+    """A table that fills on a terminal, below the log; nothing elsewhere, where the log says enough."""
     console = open_console(stderr=True)
-    rows = {each.name: _Row(each.name, "running", Tally()) for each in sources}
+    rows = {each.name: _Row(each.name, "waiting", Tally()) for each in sources}
     if not shown or not console.is_interactive:
         yield lambda _: None
         return
     with Live(_table(list(rows.values())), console=console, transient=True) as live:
 
         def show(progress: Progress) -> None:
-            rows[progress.source] = _Row(progress.source, "running", replace(progress.tally), progress.calls)
+            outcome = progress.outcome.value if progress.outcome else "running"
+            rows[progress.source] = _Row(progress.source, outcome, replace(progress.tally), progress.calls)
             live.update(_table(list(rows.values())))
 
         yield show

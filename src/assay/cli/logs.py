@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
@@ -25,10 +26,22 @@ def set_up_logs(process: str) -> None:
             *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Stderr())),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+class _Stderr:
+    """Standard error as it is when a line is written: a live table stands below the log while it is shown."""
+
+    def write(self, text: str) -> int:
+        """To wherever it leads now."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """The same."""
+        sys.stderr.flush()
 
 
 def _say_who(process: str) -> structlog.typing.Processor:

@@ -5,7 +5,7 @@ dies is gone on with by the next one: no page is read twice, and nothing that wa
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 
 from assay.discover.look import CALLS_PER_LOOK, Looker
-from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, TooEarly, rhythm_of
+from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, TooEarly, Unread, rhythm_of
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome, Tally
 from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.model.ids import new_id
@@ -41,6 +41,7 @@ TRIED = 4
 FIRST_PAUSE_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 90.0
 HOUR_SECONDS = 3_600.0
 MOST_SHOWN = 100
+NOT_ALL = "Not all of its places could be read:"
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Progress:
     source: str
     tally: Tally
     calls: int = 0
+    outcome: RunOutcome | None = None
 
 
 class LeaseLost(Exception):
@@ -126,17 +128,21 @@ class Crawler:
         """What a run would find, from the beginning or a checkpoint; no lease, no record, nothing written."""
         meter, tally = Meter(asked.max_calls), Tally()
         new: dict[str, None] = {}
+        unread: list[str] = []
         outcome, problem = RunOutcome.COMPLETE, None
         try:
             async with (
                 asyncio.timeout(asked.timeout_seconds or source.cadence.timeout_seconds),
-                aclosing(source.pages(checkpoint, meter)) as pages,
+                aclosing(_readable_pages(source, checkpoint, meter, unread)) as pages,
             ):
                 async for page in pages:
                     tally.found += len(page.candidates)
                     tally.errors += page.left_out
                     async with self.store.snapshot() as db:
                         new |= dict.fromkeys(await list_fresh(db, page.candidates, room=len(page.candidates)))
+                    tally.new = min(len(new), asked.max_results)
+                    tally.skipped_dedup = tally.found - len(new)
+                    self.show(Progress(source.name, tally, meter.used))
                     if len(new) >= asked.max_results:
                         outcome = RunOutcome.CAPPED
                         break
@@ -146,9 +152,30 @@ class Crawler:
             outcome, problem = RunOutcome.SPENT, str(spent)
         except RateLimited as limit:
             outcome, problem = RunOutcome.RATE_LIMITED, limit.message
-        tally.new = min(len(new), asked.max_results)
-        tally.skipped_dedup = tally.found - len(new)
+        except AssayError as failure:
+            if failure.code == AWAY:
+                raise
+            outcome, problem = RunOutcome.FAILED, failure.message
+        if unread and outcome is RunOutcome.COMPLETE:
+            outcome, problem = RunOutcome.FAILED, " ".join([NOT_ALL, *unread])
         return DryRun(source.name, outcome, tally, meter.used, list(new)[: min(MOST_SHOWN, tally.new)], problem)
+
+
+async def _readable_pages(
+    source: Source, checkpoint: Checkpoint | None, meter: Meter, unread: list[str]
+) -> AsyncGenerator[Page, None]:
+    """To the end of the cycle, past the places that cannot be read now."""
+    while True:
+        try:
+            async with aclosing(source.pages(checkpoint, meter)) as pages:
+                async for page in pages:
+                    yield page
+            return
+        except Unread as place:
+            unread.append(place.message)
+            if place.without.is_last:
+                return
+            checkpoint = place.without.checkpoint
 
 
 @dataclass
@@ -162,6 +189,7 @@ class _Run:
     stopping: asyncio.Event
     tally: Tally = field(default_factory=Tally)
     is_lost: bool = False
+    unread: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.asked.max_calls)
@@ -209,6 +237,19 @@ class _Run:
                 raise _Ended(RunOutcome.RATE_LIMITED, early.message, again_seconds=early.retry_after_seconds) from None
             except RateLimited as limit:
                 await self._wait(limit.retry_after_seconds, limit.message)
+            except Unread as place:
+                tried += 1
+                await self._note_error()
+                pause = place.pause_seconds or FIRST_PAUSE_SECONDS * 2**tried
+                if place.is_worth_asking_again and tried < TRIED and pause <= LONGEST_WAIT_SECONDS:
+                    await self._wait(pause, place.message)
+                    continue
+                tried = 0
+                self.unread.append(place.message)
+                log.warning("A place is passed over", source=self.source.name, problem=place.message)
+                await self._keep(place.without)
+                if place.without.is_last:
+                    break
             except Unavailable as outage:
                 tried += 1
                 if outage.code == AWAY or tried >= TRIED:
@@ -217,6 +258,8 @@ class _Run:
                 await self._wait(FIRST_PAUSE_SECONDS * 2**tried, outage.message)
         await self._look_at_the_rest()
         await self._probe()
+        if self.unread:
+            raise Unavailable(NOT_ALL, code="not_all_read")
 
     async def _keep(self, page: Page) -> None:
         """What is new is kept before the checkpoint moves; if there is no room for all of it, it does not move."""
@@ -310,7 +353,7 @@ class _Run:
         self.crawler.show(Progress(self.source.name, self.tally, self.meter.used))
 
     async def _end(self, outcome: RunOutcome, problem: str | None, again: float | None) -> RunRecord:
-        name = self.source.name
+        name, problem = self.source.name, " ".join([*([problem] if problem else []), *self.unread]) or None
         async with self.crawler.store.begin() as db:
             await release_held(db, self.id, source=name)
             await end_run(db, self.id, outcome, calls=self.meter.used, problem=problem)
@@ -319,6 +362,7 @@ class _Run:
                 db, name, self.id, outcome=outcome, found=self.tally.found, again_seconds=pause, problem=problem
             )
             ended = await read_run(db, self.id)
+        self.crawler.show(Progress(name, self.tally, self.meter.used, outcome))
         log.info("A run of discovery has ended", source=name, outcome=outcome.value, enqueued=ended.tally.enqueued)
         return ended
 
@@ -332,7 +376,9 @@ class _Run:
                 # Its share is one of an hour.
                 return max(cadence.cooldown_seconds, HOUR_SECONDS - (monotonic() - self.started))
             case RunOutcome.FAILED:
-                return float(min(cadence.cooldown_seconds * 2**failures, max(cadence.every_seconds, HOUR_SECONDS)))
+                # One place that is gone does not make the others wait.
+                longest = cadence.every_seconds if self.unread else max(cadence.every_seconds, HOUR_SECONDS)
+                return float(min(cadence.cooldown_seconds * 2**failures, longest))
             case RunOutcome.STOPPED:
                 return 0.0
             case _:

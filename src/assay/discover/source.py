@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from assay.model.discovery import Candidate
-from assay.model.errors import RateLimited
+from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.store.discovery_sources import Rhythm
 
 Checkpoint = Mapping[str, Any]
@@ -53,6 +53,17 @@ class Page:
     is_last: bool = False
     left_out: int = 0
     cut: int = 0
+
+
+class Unread(Unavailable):
+    """One place of several cannot be read; `without` is where the source goes on, so that it hides no other."""
+
+    def __init__(self, problem: AssayError, without: Page) -> None:
+        super().__init__(problem.message, code=problem.code)
+        self.without = without
+        # What is not there, or must not be asked, is not there a moment later either.
+        self.is_worth_asking_again = type(problem) in (Unavailable, RateLimited)
+        self.pause_seconds = problem.retry_after_seconds if isinstance(problem, RateLimited) else None
 
 
 @dataclass(frozen=True)

@@ -135,15 +135,21 @@ async def list_repositories(github: GitHub, owner: str, *, page: int = 1) -> lis
     return [_found(each) for each in listed]
 
 
-async def poll_events(github: GitHub, owner: str | None = None, *, page: int = 1) -> tuple[list[PublicEvent], float]:
-    """A page of what happened lately, anywhere or at one organisation, and the seconds before the next look.
-
-    It costs no call if nothing is new.
-    """
-    place = f"orgs/{quote(owner)}/events" if owner else "events"
+async def poll_events(github: GitHub, place: str, *, page: int = 1) -> tuple[list[PublicEvent], float]:
+    """A page of what happened lately, and the seconds before the next look. It costs no call if nothing is new."""
     kind: Any = list[_Event]
     listed, pause = await github.poll(_url(github, place, {"per_page": PER_PAGE, "page": page}), kind)
     return [PublicEvent(each.id, each.type, _name(each.repo.name), each.created_at) for each in listed], pause
+
+
+def organisation_events(login: str) -> str:
+    """Where the events of an organisation are; NotFound if it is a person."""
+    return f"orgs/{quote(login)}/events"
+
+
+def person_events(login: str) -> str:
+    """Where it is told what a person does, at whose repository ever."""
+    return f"users/{quote(login)}/events/public"
 
 
 def _url(github: GitHub, place: str, parameters: dict[str, Any]) -> str:

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 
 from assay.discover.names import candidates_named
-from assay.discover.source import Cadence, Checkpoint, Meter, Page
+from assay.discover.source import Cadence, Checkpoint, Meter, Page, Unread
 from assay.discover.web import Web
-from assay.model.discovery import RegistryKind
-from assay.model.errors import NotFound
+from assay.model.discovery import Candidate, RegistryKind
+from assay.model.errors import AssayError, NotFound
 
 WELL_KNOWN = ("/.well-known/agent-skills/index.json", "/.well-known/skills/index.json")
 # Where an entry of an index may say in which repository the skill is made.
@@ -43,7 +43,10 @@ class _CursorPage(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True)
 class Registries:
-    """One registry after the other; `after` in the checkpoint is what the registry itself calls the next page."""
+    """One registry after the other; one that is gone does not hide the others.
+
+    `after` in the checkpoint is what the registry itself calls the next page.
+    """
 
     web: Web
     cadence: Cadence
@@ -55,19 +58,28 @@ class Registries:
         """One page of an index each."""
         at, after = (checkpoint or {}).get("at", 0), (checkpoint or {}).get("after")
         while at < len(self.registries):
-            entries, after = await self._read(self.registries[at], after, meter)
+            try:
+                entries, after = await self._read(self.registries[at], after, meter)
+            except AssayError as problem:
+                raise Unread(problem, self._page([], at + 1, None)) from problem
             candidates, left_out = candidates_named([_place_in(each, self.web_url) for each in entries], self.web_url)
             at = at if after is not None else at + 1
-            is_last = at >= len(self.registries)
-            yield Page(candidates, None if is_last else {"at": at, "after": after}, is_last, left_out)
+            yield self._page(candidates, at, after, left_out)
 
     async def probe(self, meter: Meter) -> bool | None:
         """Whether any of them lists anything at all on its first page."""
         for registry in self.registries:
-            entries, _ = await self._read(registry, None, meter)
+            try:
+                entries, _ = await self._read(registry, None, meter)
+            except AssayError:
+                continue  # the run has said so
             if entries:
                 return True
         return False
+
+    def _page(self, candidates: Sequence[Candidate], at: int, after: int | str | None, left_out: int = 0) -> Page:
+        is_last = at >= len(self.registries)
+        return Page(candidates, None if is_last else {"at": at, "after": after}, is_last, left_out)
 
     async def _read(
         self, registry: Registry, after: Any, meter: Meter

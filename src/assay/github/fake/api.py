@@ -91,7 +91,7 @@ def _route(parts: list[str]) -> str:
             return "installation"
         case ["orgs" | "users", _, "repos"]:
             return "owner"
-        case ["events"] | ["orgs", _, "events"]:
+        case ["events"] | ["orgs", _, "events"] | ["users", _, "events", "public"]:
             return "events"
         case ["rate_limit" | "user" as route]:
             return route

@@ -21,9 +21,11 @@ def answer_owner(world: FakeGitHub, request: Request) -> Answer:
 
 
 def answer_events(world: FakeGitHub, request: Request) -> Answer:
-    """`/events` and `/orgs/{owner}/events`, the newest first."""
+    """`/events`, `/orgs/{owner}/events`, `/users/{owner}/events/public`; an owner without any is not there."""
     owner = request.parts[2].lower() if len(request.parts) > 2 else None
     events = [each for each in reversed(world.events) if owner in (None, str(each["org"]).lower())]
+    if owner and (not events or (request.parts[1] == "orgs") != (owner in world.organisations)):
+        return NOT_FOUND
     interval: Header = (b"x-poll-interval", str(world.poll_seconds).encode())
     return json_answer(200, _page(events, request), interval, conditional=True)
 

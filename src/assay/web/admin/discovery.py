@@ -16,7 +16,7 @@ from assay.discover.names import repository_named
 from assay.discover.source import Source
 from assay.model.account import Caller
 from assay.model.discovery import Candidate
-from assay.model.errors import Conflict, Unavailable
+from assay.model.errors import Conflict
 from assay.serve.discovery_alarms import discovery_alarms
 from assay.store.audit import record_audit
 from assay.store.discovery_records import RecordFacts, read_records
@@ -114,18 +114,11 @@ async def _run(crawler: Crawler, source: Source, asked: Asked) -> RunView:
     ended = await crawler.run(source, asked)
     if ended is not None:
         return present_run(ended)
-    return _nothing(source, "busy", "It is being run by somebody else.")
+    return RunView(source.name, "busy", 0, 0, 0, 0, 0, 0, 0, 0, {}, "It is being run by somebody else.")
 
 
 async def _try_out(crawler: Crawler, source: Source, asked: Asked) -> RunView:
-    try:
-        return present_dry_run(await crawler.try_out(source, asked))
-    except Unavailable as problem:
-        return _nothing(source, "failed", problem.message)
-
-
-def _nothing(source: Source, outcome: str, problem: str) -> RunView:
-    return RunView(source.name, outcome, 0, 0, 0, 0, 0, 0, 0, 0, {}, problem)
+    return present_dry_run(await crawler.try_out(source, asked))
 
 
 def _item(text: str, record: RecordFacts | None, enqueued: int) -> BulkItemView:
