@@ -379,6 +379,8 @@ async def test_a_file_that_fails_fails_the_whole_skill(github: FakeGitHub, narro
     github.add_repository("acme/tools", a_large_repository())
     github.fail("raw", 500)
     await error_of(narrow, a_submission("skills/pdf/SKILL.md"), Unavailable)
+    github.fail("raw", 200, body="half a fi")
+    await error_of(narrow, a_submission("skills/pdf/SKILL.md"), Unavailable)
     assert len((await fetch(narrow, a_submission("skills/pdf/SKILL.md"))).files) == 3
 
 

@@ -3,7 +3,11 @@
 import asyncio
 
 import pytest
+from aiohttp import web
 
+from assay.github.budget import TokenBudget
+from assay.github.client import GitHub, GitHubUrls
+from assay.github.session import open_session
 from assay.model.errors import RateLimited, Unavailable
 from tests.github.clients import TOOLS, a_client, download, error_of
 
@@ -53,6 +57,44 @@ async def test_a_request_to_go_slower_without_a_time_means_a_minute(world, tools
     """GitHub's own advice."""
     world.secondary_limit("repo", retry_after=None)
     assert (await error_of(client, RateLimited)).retry_after_seconds == 60
+
+
+async def test_a_service_that_says_when_it_is_back_is_left_alone_until_then(world, tools, client, clock) -> None:
+    """R65: `Retry-After` counts whatever it comes with; without it, an outage is an outage."""
+    world.fail("repo", 503, retry_after=90)
+    assert (await error_of(client, RateLimited)).retry_after_seconds == 90
+    clock.time += 90
+    world.fail("repo", 503)
+    assert (await error_of(client, Unavailable)).code == "github_unavailable"
+
+
+async def test_no_host_is_asked_for_more_at_once_than_its_pool_holds(clock) -> None:
+    """R35, R117: two hundred submissions in flight are 64 connections; the others wait for one."""
+    at_once = most = 0
+
+    async def handle(_: web.Request) -> web.Response:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.05)
+        at_once -= 1
+        return web.Response(text="x")
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        async with open_session() as session:
+            github = GitHub(session, GitHubUrls(url, url, url), TokenBudget((), clock))
+            asked = (github.get_raw_file(TOOLS, "HEAD", f"{number}.md", at_most=9) for number in range(200))
+            assert [b"x"] * 200 == await asyncio.gather(*asked)
+    finally:
+        await runner.cleanup()
+    assert most == 64
 
 
 async def test_too_many_requests_for_raw_files_or_archives_is_a_limit(world, tools, server, clock) -> None:
@@ -137,6 +179,16 @@ async def test_a_revoked_token_makes_way_for_another(world, tools, server, clock
         ("good", 200),
         ("good", 200),
     ]
+
+
+async def test_a_revoked_token_makes_way_for_raw_files_too(world, tools, server, clock) -> None:
+    """A skill of a large repository is not tried again later because of a token that another could replace."""
+    world.add_token("revoked")
+    world.add_token("good")
+    async with a_client(server, clock, "revoked", "good") as client:
+        world.fail("raw", 401)
+        assert await client.get_raw_file(TOOLS, tools.sha, "skills/pdf/SKILL.md", at_most=1000)
+    assert [call.token for call in world.calls] == ["revoked", "good"]
 
 
 async def test_only_bad_tokens_is_our_fault_not_the_authors(world, tools, server, clock) -> None:

@@ -51,8 +51,8 @@ def crawl(
 ) -> None:
     """Look for skills. Start it as often as you like: each source is run by one of them at a time.
 
-    Without --once or --dry-run it goes on until it is stopped, each source in its own rhythm. On a terminal a table shows
-    how far each of them is.
+    Without --once or --dry-run it goes on until it is stopped, each source in its own rhythm. On a terminal a table
+    shows how far each of them is.
 
     Exit codes:
     0  done

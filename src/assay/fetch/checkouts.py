@@ -139,6 +139,9 @@ class Checkouts:
         async def take(path: str, size: int) -> None:
             async with gate:
                 content = await self.github.get_raw_file(name, commit, path, at_most=size)
+            if len(content) != size:
+                # The tree says how long it is, so this is a broken download and nothing that the author has done.
+                raise Unavailable(f"GitHub sent {len(content)} of {size} bytes of {path}.", code="github_unavailable")
             add_file(archive, path, size, io.BytesIO(content).read, self.limits)
 
         await settle(take(path, size) for path, size in sizes.items())

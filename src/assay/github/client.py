@@ -23,6 +23,8 @@ from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEn
 LONGEST_SHA = 100
 LARGEST_JSON_BYTES = 32 * 1024 * 1024
 REDIRECTS = 3
+# How fast raw files may be asked for is counted by our address, so another token would not help.
+NOT_THIS_TOKEN = ASK_WITH_ANOTHER_TOKEN - {"rate_limited"}
 
 T = TypeVar("T", bound=msgspec.Struct)
 Said = TypeVar("Said")
@@ -103,8 +105,14 @@ class GitHub:
     async def get_raw_file(self, name: RepositoryName, commit: str, path: str, *, at_most: int) -> bytes:
         """The bytes of one file; NotFound if there is none, and never more than asked for."""
         url = f"{self.urls.raw}/{name}/{commit}/{quote(path)}"
-        async with self._answer(url, self.budget.lend()) as response:
-            return await _read_at_most(response, at_most)
+        while True:
+            identity = self.budget.lend()
+            try:
+                async with self._answer(url, identity) as response:
+                    return await _read_at_most(response, at_most)
+            except Unavailable as problem:
+                if problem.code not in NOT_THIS_TOKEN:
+                    raise
 
     @asynccontextmanager
     async def open_archive(self, name: RepositoryName, commit: str) -> AsyncIterator[aiohttp.StreamReader]:

@@ -41,11 +41,11 @@ def windows_of(limits: RateLimits, headers: Mapping[str, str], now: float) -> li
 
 
 def asked_pause(status: int, headers: Mapping[str, str], said: str) -> float | None:
-    """Seconds for which GitHub wants to be left alone, if this answer is a limit on how fast we may go."""
+    """Seconds for which GitHub wants to be left alone, if this answer says so, or is a limit on how fast we may go."""
+    if status in (403, 429, 503) and "Retry-After" in headers:
+        return _seconds(headers["Retry-After"])
     if status not in (403, 429):
         return None
-    if "Retry-After" in headers:
-        return _seconds(headers["Retry-After"])
     return DEFAULT_PAUSE_SECONDS if status == 429 or "rate limit" in said.lower() else None
 
 
