@@ -1,9 +1,14 @@
 """Skills of other git hosts, as people submit and find them."""
 
 from datetime import timedelta
+from pathlib import Path
 
 from assay.app.looks import open_watch
+from assay.discover.source import Cadence
+from assay.discover.sources.listed import Listed
+from assay.discover.web import Web
 from tests.conftest import SECRET, Registry
+from tests.discover.crawling import crawl
 from tests.git.server import GitServer
 from tests.skills import a_repository, a_skill
 
@@ -106,3 +111,25 @@ async def test_many_of_another_host_are_enqueued_at_once(registry, server: GitSe
     await registry.work()
     names = {each["name"] for each in (await registry.client.get("/api/v1/skills")).json()["skills"]}
     assert names == {f"{server.host}~acme/tools/pdf", f"{server.host}~acme/tools/csv", "acme/tools/pdf"}
+
+
+async def test_what_others_name_on_another_host_is_found(registry, server: GitServer, tmp_path: Path) -> None:
+    """R54, R30: lists, registries and packages name repositories anywhere; who may be submitted may be found."""
+    server.push("acme/agents/tools", a_repository("pdf", "csv"))
+    server.push("acme/more", a_repository("word"))
+    hostile = f"http://user@{server.host}/acme/tools"
+    place = tmp_path / "list.txt"
+    place.write_text(f"{server.url('acme/agents/tools')}\n{hostile}\n")
+    listed = Listed(Web(registry.app.github.session), Cadence(), str(place), registry.web_url, (server.host,))
+    found = await crawl(registry, listed)
+    assert (1, 2, 1) == (found.tally.new, found.tally.enqueued, found.tally.errors)
+    answer = await registry.client.post(
+        "/api/v1/admin/discovery/bulk",
+        json={"repositories": [server.url("acme/more.git"), hostile]},
+        headers={"X-Internal-Key": SECRET},
+    )
+    assert [("submitted", 1), (None, 0)] == [(each["state"], each["skills"]) for each in answer.json()["results"]]
+    await registry.work()
+    names = {each["name"] for each in (await registry.client.get("/api/v1/skills")).json()["skills"]}
+    tools = f"{server.host}~acme~agents/tools"
+    assert names == {f"{tools}/pdf", f"{tools}/csv", f"{server.host}~acme/more/word"}

@@ -22,6 +22,12 @@ def settings(settings: Settings, tmp_path: Path) -> Settings:
     return Settings.model_validate({**settings.model_dump(), **chosen})
 
 
+@pytest.fixture(autouse=True)
+def _in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test need not wait for the pauses of a source that fails."""
+    monkeypatch.setattr("assay.discover.crawl.FIRST_PAUSE_SECONDS", 0.01)
+
+
 @pytest.fixture
 async def admin(registry: Registry) -> AsyncIterator[httpx.AsyncClient]:
     registry.client.headers.update(KEY)
@@ -76,7 +82,7 @@ async def test_all_sources_run_side_by_side_and_one_that_fails_stops_none(
 async def test_repositories_are_taken_in_by_name(registry: Registry, admin: httpx.AsyncClient) -> None:
     """R54: one result for each, in their order; a known one is looked into again."""
     names = many(registry, 2)
-    wanted = [names[0], f"{registry.web_url}/{names[1]}", "acme/none", "https://gitlab.com/a/b"]
+    wanted = [names[0], f"{registry.web_url}/{names[1]}", "acme/none", "https://elsewhere.example/a/b"]
     done = await post(admin, "/bulk", {"repositories": wanted})
     shown = [(each["state"], each["skills"], each["enqueued"]) for each in done["results"]]
     assert [("submitted", 2, 2), ("submitted", 2, 2), ("missing", 0, 0), (None, 0, 0)] == shown

@@ -54,4 +54,5 @@ def _source_options(settings: Settings) -> SourceOptions:
         floor_seconds=settings.discovery_floor_seconds,
         has_token=bool(settings.github_tokens or settings.github_app),
         web_url=settings.github_web_url,
+        git_hosts=settings.git_hosts,
     )

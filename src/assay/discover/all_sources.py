@@ -39,6 +39,7 @@ class SourceOptions:
     floor_seconds: float
     has_token: bool
     web_url: str
+    git_hosts: tuple[str, ...]
 
 
 def all_sources(options: SourceOptions, github: GitHub, web: Web, clock: Clock) -> list[Source]:
@@ -46,21 +47,22 @@ def all_sources(options: SourceOptions, github: GitHub, web: Web, clock: Clock) 
     usual = Cadence(options.every_seconds, min(HOUR, options.every_seconds), options.floor_seconds)
     lasting = replace(usual, floor_seconds=max(options.floor_seconds, 30 * DAY))
     events = Cadence(EVENTS_EVERY_SECONDS, 10 * EVENTS_EVERY_SECONDS, 7 * DAY, EVENTS_EVERY_SECONDS, shows_all=False)
+    hosts = options.web_url, options.git_hosts
     sources: dict[str, Source] = {}
     if options.has_token:
         sources["code-search"] = CodeSearch(github, usual, options.known)
-        sources["marketplaces"] = Marketplaces(github, usual, options.web_url)
+        sources["marketplaces"] = Marketplaces(github, usual, *hosts)
     if options.topics:
         sources["topics"] = Topics(github, replace(usual, shows_all=False), options.topics, clock.now)
     if options.organisations:
         sources["organisations"] = Organisations(github, lasting, options.organisations)
     sources["events"] = Events(github, events, options.organisations, clock.now)
     if options.npm_url and options.npm_keywords:
-        sources["npm"] = Npm(web, usual, options.npm_url, options.npm_keywords, options.web_url)
+        sources["npm"] = Npm(web, usual, options.npm_url, options.npm_keywords, *hosts)
     if options.registries:
-        sources["registries"] = Registries(web, usual, options.registries, options.web_url)
+        sources["registries"] = Registries(web, usual, options.registries, *hosts)
     if options.list_place:
-        sources["list"] = Listed(web, lasting, options.list_place, options.web_url)
+        sources["list"] = Listed(web, lasting, options.list_place, *hosts)
     return [sources[name] for name in SOURCE_NAMES if name in sources and name in options.enabled]
 
 

@@ -21,6 +21,7 @@ class Listed:
     cadence: Cadence
     place: str
     web_url: str
+    git_hosts: tuple[str, ...] = ()
     name: str = "list"
 
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
@@ -28,7 +29,8 @@ class Listed:
         names = names_in(await self._read(meter))
         start = (checkpoint or {}).get("line", 0)
         while True:
-            candidates, left_out = candidates_named([*names[start : start + PER_PAGE]], self.web_url)
+            lines: list[object] = [*names[start : start + PER_PAGE]]
+            candidates, left_out = candidates_named(lines, self.web_url, self.git_hosts)
             start += PER_PAGE
             is_last = start >= len(names)
             yield Page(candidates, None if is_last else {"line": start}, is_last, left_out)

@@ -34,6 +34,7 @@ class Marketplaces:
     github: GitHub
     cadence: Cadence
     web_url: str
+    git_hosts: tuple[str, ...] = ()
     name: str = "marketplaces"
 
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
@@ -68,7 +69,7 @@ class Marketplaces:
                 raise answer
             else:
                 names += answer
-        elsewhere, left_out = candidates_named(names, self.web_url)
+        elsewhere, left_out = candidates_named(names, self.web_url, self.git_hosts)
         own = {hit.repository.key: Candidate(hit.repository) for hit in hits}
         return [*own.values(), *(each for each in elsewhere if each.repository.key not in own)], left_out + unread
 

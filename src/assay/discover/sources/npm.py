@@ -45,6 +45,7 @@ class Npm:
     url: str
     keywords: Sequence[str]
     web_url: str
+    git_hosts: tuple[str, ...] = ()
     name: str = "npm"
 
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
@@ -75,7 +76,7 @@ class Npm:
         found: dict[tuple[str, str, str], Candidate] = {}
         left_out = 0
         for each in answer.objects:
-            repository = repository_named(each.package.links.repository, self.web_url)
+            repository = repository_named(each.package.links.repository, self.web_url, self.git_hosts)
             if repository is None:
                 left_out += 1
                 continue

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from assay.discover.names import candidates_named
+from assay.discover.names import candidates_named, repository_named
 from assay.discover.source import Cadence, Checkpoint, Meter, Page, Unread
 from assay.discover.web import Web
 from assay.model.discovery import Candidate, RegistryKind
@@ -52,6 +52,7 @@ class Registries:
     cadence: Cadence
     registries: Sequence[Registry]
     web_url: str
+    git_hosts: tuple[str, ...] = ()
     name: str = "registries"
 
     async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
@@ -62,7 +63,8 @@ class Registries:
                 entries, after = await self._read(self.registries[at], after, meter)
             except AssayError as problem:
                 raise Unread(problem, self._page([], at + 1, None)) from problem
-            candidates, left_out = candidates_named([_place_in(each, self.web_url) for each in entries], self.web_url)
+            places = [self._place_in(each) for each in entries]
+            candidates, left_out = candidates_named(places, self.web_url, self.git_hosts)
             at = at if after is not None else at + 1
             yield self._page(candidates, at, after, left_out)
 
@@ -106,9 +108,8 @@ class Registries:
             meter.spend()
             return (await self.web.get_json(url + second, _Entries)).skills
 
-
-def _place_in(entry: dict[str, Any], web_url: str) -> object:
-    """The first of the places that names a repository; what an index only offers as a download names none."""
-    given = [entry.get("repoUrl"), *(entry.get(place) for place in PLACES)]
-    texts = [each.get("url") or each.get("repo") if isinstance(each, dict) else each for each in given]
-    return next((text for text in texts if candidates_named([text], web_url)[0]), None)
+    def _place_in(self, entry: dict[str, Any]) -> object:
+        """The first of the places that names a repository; what an index only offers as a download names none."""
+        given = [entry.get("repoUrl"), *(entry.get(place) for place in PLACES)]
+        texts = [each.get("url") or each.get("repo") if isinstance(each, dict) else each for each in given]
+        return next((text for text in texts if repository_named(text, self.web_url, self.git_hosts)), None)

@@ -66,8 +66,8 @@ async def run_discovery(assay: Assay, caller: CalledBy, data: JSONBody[Discovery
 @post("/bulk", summary="Take in repositories", status_code=HTTP_200_OK, responses={**REFUSALS, **problems(409)})
 async def bulk_discovery(assay: Assay, caller: CalledBy, data: JSONBody[DiscoveryBulkBody]) -> DiscoveryBulkView:
     """Each is looked into now, also if it is known; one that is wrong does not stop the others."""
-    web_url = assay.settings.github_web_url
-    wanted = {text: repository_named(text, web_url) for text in data.repositories}
+    hosts = assay.settings.github_web_url, assay.settings.git_hosts
+    wanted = {text: repository_named(text, *hosts) for text in data.repositories}
     names = {each.key: each for each in wanted.values() if each is not None}
     source = Given([Candidate(each, changed_at=assay.clock.now()) for each in names.values()], BULK)
     asked = discovery_asked(assay.settings, caller.name, is_asked_for=True)
