@@ -1,5 +1,6 @@
 """`assay crawl` as people and cron call it: once, tried out, and until it is stopped."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -42,12 +43,13 @@ def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
 
 
 def test_on_a_terminal_a_table_stands_below_the_log(live: Live) -> None:
-    """R30: without --once too, each source has its row, with how its last run ended; Ctrl-C is no failure."""
+    """R30, I71: without --once too, each source has its row, and what is not set up is named; Ctrl-C is no failure."""
     live.github.add_repository("watched/r", files=a_repository("one", "two"))
-    owner = {"ASSAY_DISCOVERY_SOURCES": "organisations", "ASSAY_DISCOVERY_ORGANISATIONS": "watched"}
+    owner = {"ASSAY_DISCOVERY_SOURCES": "organisations,code-search", "ASSAY_DISCOVERY_ORGANISATIONS": "watched"}
     seen, code = at_a_terminal(live, "crawl", shows=b"complete", interrupt_after=1, **owner)
     assert code == 0
     assert {"one", "two"} == set(live.submissions_of("watched/r"))
+    assert re.search(rb"not set up do not run.*code-search", seen)
     # A line of the log takes the place of the table, which is drawn anew below it.
     before, _, after = seen.partition(b"A run of discovery has ended")
     assert b"organisations" in before

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+import structlog
 import typer
 from rich.live import Live
 from rich.table import Table
@@ -27,6 +28,7 @@ from assay.queue.heartbeat import heartbeat
 from assay.settings import Settings
 from assay.store.discovery_runs import RunRecord
 
+log = structlog.get_logger()
 BY = "assay crawl"
 COLUMNS = ("found", "new", "known", "enqueued", "errors", "calls")
 EXIT_OF_OUTCOME = {
@@ -77,10 +79,17 @@ async def _keep_crawling(chosen: Settings, source: str | None, most: int | None,
         # Whoever runs one source only does not say of the others that they should not run.
         if source is None:
             await register(app.store, sources, known_repositories(chosen))
+            _tell_of_the_others(chosen, sources)
         asked = discovery_asked(chosen, BY, max_results=most)
         with _watching(sources, shown=not supervised) as show:
             async with heartbeat(app.store, "crawler"):
                 await run_schedule(replace(crawler, sources=sources, show=show), asked, stopping)
+
+
+def _tell_of_the_others(chosen: Settings, sources: Sequence[Source]) -> None:
+    """A setting that got lost, a token above all, must not take a source with it in silence."""
+    if missing := set(chosen.discovery_sources) - {each.name for each in sources}:
+        log.warning("Sources that are not set up do not run", sources=", ".join(sorted(missing)))
 
 
 async def _crawl_once(chosen: Settings, source: str | None, most: int | None, *, dry_run: bool, as_json: bool) -> Exit:
