@@ -28,6 +28,7 @@ BROWSER = {"accept": "text/html"}
 NAMES = ("pdf", "csv", "greet")
 LIST, SEARCH, DETAIL = "/api/v1/skills", "/api/v1/skills/search?q=pdf", "/api/v1/skills/acme/tools/pdf"
 PAGES = ("/", "/skills", "/skills?q=pdf", "/skills/acme/tools/pdf")
+FLAT_PAGE = "/skills/pdf"
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +102,7 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
         answer = await get(path)
         check_marked(answer, "enumeration")
         assert answer.json()[key] == healthy[path][key]
+        assert answer.headers["x-search-source"] == "enumeration"
     assert (await get(LIST)).json()["total"] == 3
     for part in ("cme/tool", "github.com/acme/tools"):
         found = await get("/api/v1/skills/search", params={"q": part})
@@ -111,12 +113,12 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     # What each version changed is worked out from the files of all of them, which the copy does not have.
     for version, copied_version in zip(healthy[DETAIL]["versions"], known["versions"], strict=True):
         assert copied_version == version | {"diffSummary": ""}
-    assert known | {"versions": []} == healthy[DETAIL] | {"versions": [], "deepScans": None}
+    assert known | {"versions": []} == healthy[DETAIL] | {"versions": [], "deepScans": None, "sourceSeenAt": None}
     for path in ("/api/v1/blocklist", "/api/v1/blocklist/check?name=pdf"):
         check_marked(await get(path), "enumeration")
     onward = await get(f"{LIST}?limit=2&cursor={page['nextCursor']}")
     assert names_in(onward) == names_in(await get(LIST))[2:], "a cursor from before leads on"
-    for path in PAGES:
+    for path in (*PAGES, FLAT_PAGE):
         shown = await get(path, headers=BROWSER)
         check_marked(shown, "enumeration")
         assert "The database does not answer" in shown.text

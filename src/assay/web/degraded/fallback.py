@@ -33,6 +33,7 @@ ANSWERS: Mapping[str, Answer] = {
     "/": catalogue.home_page,
     "/skills": catalogue.skills_page,
     "/skills/{owner}/{repo}/{skill}": catalogue.skill_page,
+    "/skills/{name}": catalogue.skill_page,
     "/queue": queue.queue_page,
     "/submissions/{submission_id}": queue.submission_page,
 }
