@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bulk, crawl, pipeline, routes, scale, search
+from benchmarks import bulk, crawl, edge, pipeline, routes, scale, search
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -21,6 +21,7 @@ def all_benchmarks(*, quick: bool) -> dict[str, Callable[[], Coroutine[Any, Any,
             "scale": lambda: scale.measure(300, 3, times=10),
             "search": lambda: search.measure((300, 900), 3),
             "routes": lambda: routes.measure(300, 10),
+            "edge": lambda: edge.measure(300, 20),
             "crawl": lambda: crawl.measure(10, 2, 4),
         }
     return {
@@ -29,6 +30,7 @@ def all_benchmarks(*, quick: bool) -> dict[str, Callable[[], Coroutine[Any, Any,
         "scale": lambda: scale.measure(30_000, scale.REPEATS),
         "search": lambda: search.measure(search.SIZES, search.REPEATS),
         "routes": lambda: routes.measure(routes.SKILLS, routes.REQUESTS),
+        "edge": lambda: edge.measure(edge.LISTED, edge.CHANGES),
         "crawl": lambda: crawl.measure(crawl.REPOSITORIES, crawl.SKILLS, crawl.COMPARED),
     }
 

@@ -34,6 +34,7 @@ from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from benchmarks.population import COMMIT, CONTENT, DIGEST, SCAN
 
+LISTED, CHANGES = 200_000, 2_000
 OPTIONS = ("shared_buffers=512MB", "fsync=off", "max_wal_size=4GB")
 LISTINGS = f"""
 WITH listed AS (
@@ -188,8 +189,8 @@ def _megabytes() -> float:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--listings", type=int, default=200_000)
-    parser.add_argument("--changes", type=int, default=2_000)
+    parser.add_argument("--listings", type=int, default=LISTED)
+    parser.add_argument("--changes", type=int, default=CHANGES)
     parser.add_argument("--redis", default=None, help="URL of a Redis or Valkey server, instead of LMDB")
     given = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))

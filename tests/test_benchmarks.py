@@ -53,6 +53,18 @@ def test_the_benchmarks_run_and_print_ratios(folder: Path) -> None:
         assert figure in printed
 
 
+def test_the_edge_copy_is_measured(folder: Path) -> None:
+    """R72, R89: enumeration, rebuild and comparison against the bare reading, and how far the projector is behind."""
+    printed = figures_of("edge", folder=folder)
+    for figure in (
+        "enumeration against the bare values",
+        "rebuild against reading the rows alone",
+        "comparison (health), seconds",
+        "projector lag p99, ms",
+    ):
+        assert figure in printed
+
+
 def test_discovery_is_measured_through_a_crash_and_against_one_by_one(folder: Path) -> None:
     """R31, R35: everything once, no call over the budget of a token, and how much faster side by side is."""
     printed = figures_of("crawl", folder=folder)

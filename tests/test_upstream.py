@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from assay.github.fake import FakeRepository
 from assay.upstream import Watch
+from tests.archives import a_zip
 from tests.catalogue import agree, changes
 from tests.conftest import SECRET, Registry, open_registry
 from tests.skills import a_skill
@@ -216,9 +217,26 @@ async def test_two_processes_share_the_work(registry: Registry) -> None:
 
 
 async def test_health_says_how_fresh_the_listings_are(registry: Registry, look: Look) -> None:
-    """I20: the longest unseen source, for everybody to read."""
+    """I20: how fresh they are to be, the longest unseen source, and when each was last compared, for everybody to read."""
     await a_listing(registry)
     await look()
     sources = (await registry.client.get("/api/v1/queue/health")).json()["sources"]
     assert sources["oldestSeenAt"] is not None
-    assert sources["failing"] == 0
+    assert (sources["failing"], sources["targetSeconds"]) == (0, registry.app.settings.watch_seconds)
+    before = (await registry.client.get(f"/api/v1/skills/{NAME}")).json()["sourceSeenAt"]
+    assert before == sources["oldestSeenAt"]
+    await look()
+    assert (await registry.client.get(f"/api/v1/skills/{NAME}")).json()["sourceSeenAt"] > before
+    shown = await registry.client.get(f"/skills/{NAME}", headers={"Accept": "text/html"})
+    assert "Compared with its source" in shown.text
+
+
+async def test_what_was_uploaded_has_no_source_to_be_compared_with(registry: Registry) -> None:
+    """I33: nothing is said of a source where there is none."""
+    files = {"archive": ("greet.zip", a_zip({"greet/SKILL.md": a_skill("greet")}))}
+    assert (await registry.client.post("/api/v1/submissions/upload", files=files)).status_code == 201
+    await registry.work()
+    listing = (await registry.client.get("/api/v1/skills/local/uploads/greet")).json()
+    assert listing["sourceSeenAt"] is None
+    shown = await registry.client.get("/skills/local/uploads/greet", headers={"Accept": "text/html"})
+    assert (shown.status_code, "Compared with its source" in shown.text) == (200, False)

@@ -1,13 +1,17 @@
 """`assay doctor`: one command that looks at everything and says what to do."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import text
 
 from assay.cli.doctor.registry import check_registry
+from assay.edge.keys import skill_key
+from assay.edge.redis import RedisEdge
 from tests.cli.live import Live, assay
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET, Registry
+from tests.projection.copies import bring_level
 from tests.skills import a_skill
 
 
@@ -40,7 +44,7 @@ def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
     checks = {check["name"]: check for check in ran.json["checks"]}
     assert (ran.code, checks["database"]["health"]) == (1, "ill")
     assert "ASSAY_DATABASE_URL" in checks["database"]["advice"]
-    assert checks["queue, blobs, catalogue, GitHub"]["health"] == "unknown"
+    assert checks["queue, blobs, catalogue, edge copy, GitHub"]["health"] == "unknown"
 
 
 async def test_what_is_listed_is_looked_at(registry: Registry) -> None:
@@ -69,6 +73,21 @@ async def test_a_hallmark_that_was_changed_is_found(registry: Registry) -> None:
     async with registry.app.store.begin() as db:
         await db.execute(text("""UPDATE skill_version SET hallmark = jsonb_set(hallmark, '{payload}', '"e30="')"""))
     assert (await found(registry))["hallmarks"][0] == "ill"
+
+
+async def test_a_copy_that_differs_is_said_with_what_to_run(registry: Registry) -> None:
+    """R90, R101: a key that is lost, and a store that does not answer; what is only on its way is well."""
+    await publish(registry)
+    assert (await found(registry))["edge copy"][0] == "well"
+    edge = registry.app.edge
+    await bring_level(registry, edge)
+    serial = await edge.read_serial()
+    assert await edge.write({}, {skill_key("acme/tools/greet")}, since=serial, serial=serial)
+    health, advice = (await found(registry))["edge copy"]
+    assert (health, "assay rebuild-index" in advice) == ("odd", True)
+    await edge.close()
+    away = replace(registry, app=replace(registry.app, edge=RedisEdge("redis://127.0.0.1:9/0")))
+    assert (await found(away))["edge copy"][0] == "ill"
 
 
 async def test_alarms_of_the_queue_come_with_what_to_do(registry: Registry) -> None:

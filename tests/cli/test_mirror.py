@@ -17,12 +17,15 @@ from assay.cli.mirror.follow import follow_page
 from assay.cli.mirror.source import Unproved, Upstream, read_keys
 from assay.model.errors import Conflict
 from assay.publish.withdraw import remark, unlist, withdraw
-from tests.catalogue import publish
+from tests.catalogue import publish, read
 from tests.cli.live import AT_A_KEYBOARD, Live
+from tests.cli.scripted import Said, a_script
 from tests.cli.test_up import wait_for
-from tests.conftest import Registry
+from tests.conftest import SECRET, Registry
 from tests.skills import a_skill
 from tests.streams import serving
+
+LONG = "acme/tools/greet"
 
 
 async def mirrored(registry: Registry, folder: Folder, keys: dict[str, str] | None = None) -> Kept:
@@ -42,13 +45,18 @@ def kept(folder: Folder, name: str) -> dict[str, object]:
     return json.loads((folder.root / "skills" / f"{name}.json").read_text())
 
 
+def archives_of(folder: Folder) -> list[Path]:
+    """The contents that the copy has."""
+    return sorted((folder.root / "contents").rglob("*.tar.gz"))
+
+
 async def test_everything_is_there_and_proved(registry: Registry, tmp_path: Path) -> None:
     """Listings, the bytes of every version, the blocklist, and the signed pages; a second run has nothing to do."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says hello better.")
     folder = Folder(tmp_path / "copy")
     state = await mirrored(registry, folder)
     listing = kept(folder, name)
-    archives = sorted((tmp_path / "copy" / "contents").rglob("*.tar.gz"))
+    archives = archives_of(folder)
     assert len(archives) == len(listing["versions"]) == 2  # type: ignore[arg-type]
     with tarfile.open(fileobj=io.BytesIO(archives[0].read_bytes())) as archive:
         assert archive.getnames() == ["greet/SKILL.md"]
@@ -70,7 +78,53 @@ async def test_what_is_taken_back_goes(registry: Registry, tmp_path: Path) -> No
     await mirrored(registry, folder)
     assert kept(folder, first)["skill"]["currentVersion"] == "1.0.0"  # type: ignore[index]
     assert "On holiday." in kept(folder, second)["gone"]["message"]  # type: ignore[index]
-    assert len(list((folder.root / "contents").rglob("*.tar.gz"))) == 2
+    assert len(archives_of(folder)) == 2
+
+
+async def test_no_bytes_of_what_is_blocked_stay(registry: Registry, tmp_path: Path) -> None:
+    """I15: neither those of a blocked source, whose versions say nothing of it, nor those that are blocked themselves."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    await publish(registry, "acme/other", "Says goodbye.")
+    digest = (await read(registry, name))["versions"][0]["contentDigest"]
+    folder = Folder(tmp_path / "copy")
+    await mirrored(registry, folder)
+    assert len(archives_of(folder)) == 2
+    for what in ({"contentDigest": digest}, {"repository": "acme/other"}):
+        body = {**what, "threatType": "malware", "severity": "critical", "reason": "It steals keys."}
+        answer = await registry.client.post("/api/v1/admin/blocklist", json=body, headers={"X-Internal-Key": SECRET})
+        assert answer.status_code == 200, answer.text
+    await mirrored(registry, folder)
+    assert archives_of(folder) == []
+    assert json.loads((folder.root / "blocklist.json").read_bytes())["count"] == 2
+
+
+async def test_bytes_that_another_listing_has_stay(registry: Registry, tmp_path: Path) -> None:
+    """Withdrawn in one place, they are still given out in the other; withdrawn there too, they go."""
+    names = [await publish(registry, repository, "Says hello.") for repository in ("acme/tools", "umbrella/fork")]
+    folder = Folder(tmp_path / "copy")
+    for name, left in zip(names, (1, 0), strict=True):
+        await mirrored(registry, folder)
+        assert len(archives_of(folder)) == 1
+        async with registry.app.store.begin() as db:
+            why = remark("withdrawn", "It is not ours.", at=registry.app.clock.now(), by="root")
+            await withdraw(db, name, "1.0.0", why)
+        await mirrored(registry, folder)
+        assert len(archives_of(folder)) == left
+
+
+async def test_a_listing_with_very_many_versions_is_copied_whole() -> None:
+    """What the listing itself has no room for is on pages."""
+    entries = [{"version": f"1.0.{number}"} for number in reversed(range(130))]
+    with a_script() as script:
+        script.answers(
+            "GET /api/v1/skills/acme/tools/greet", Said({"skill": {"name": LONG}, "versions": entries[:100]})
+        )
+        pages = [{"versions": entries[:100], "nextCursor": "a+b"}, {"versions": entries[100:], "nextCursor": None}]
+        script.answers("GET /api/v1/skills/acme/tools/greet/versions", *map(Said, pages))
+        async with open_registry(script.url) as source:
+            listing = await Upstream(source, {}).skill(LONG)
+        assert script.asked[-1].query == {"cursor": ["a+b"]}
+    assert listing["versions"] == entries
 
 
 async def test_nothing_unproved_is_kept(registry: Registry, tmp_path: Path) -> None:

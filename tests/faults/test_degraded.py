@@ -28,6 +28,9 @@ BROWSER = {"accept": "text/html"}
 NAMES = ("pdf", "csv", "greet")
 LIST, SEARCH, DETAIL = "/api/v1/skills", "/api/v1/skills/search?q=pdf", "/api/v1/skills/acme/tools/pdf"
 PAGES = ("/", "/skills", "/skills?q=pdf", "/skills/acme/tools/pdf")
+FLAT_PAGE = "/skills/pdf"
+ARCHIVE = f"{DETAIL}/versions/{{}}/download?format={{}}"
+FILES = (ARCHIVE.format("latest", "tar.gz"), ARCHIVE.format("1.0.0", "zip"), "/badge/acme/tools/pdf.svg")
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +99,14 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     get = copied.client.get
     healthy = {path: (await get(path)).json() for path in (LIST, SEARCH, DETAIL)}
     page = (await get(f"{LIST}?limit=2")).json()
+    files = {path: (await get(path)).content for path in FILES}
     own_server.stop()
+    await check_files(copied, files)
     for path, key in ((LIST, "skills"), (SEARCH, "results")):
         answer = await get(path)
         check_marked(answer, "enumeration")
         assert answer.json()[key] == healthy[path][key]
+        assert answer.headers["x-search-source"] == "enumeration"
     assert (await get(LIST)).json()["total"] == 3
     for part in ("cme/tool", "github.com/acme/tools"):
         found = await get("/api/v1/skills/search", params={"q": part})
@@ -111,12 +117,12 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     # What each version changed is worked out from the files of all of them, which the copy does not have.
     for version, copied_version in zip(healthy[DETAIL]["versions"], known["versions"], strict=True):
         assert copied_version == version | {"diffSummary": ""}
-    assert known | {"versions": []} == healthy[DETAIL] | {"versions": [], "deepScans": None}
+    assert known | {"versions": []} == healthy[DETAIL] | {"versions": [], "deepScans": None, "sourceSeenAt": None}
     for path in ("/api/v1/blocklist", "/api/v1/blocklist/check?name=pdf"):
         check_marked(await get(path), "enumeration")
     onward = await get(f"{LIST}?limit=2&cursor={page['nextCursor']}")
     assert names_in(onward) == names_in(await get(LIST))[2:], "a cursor from before leads on"
-    for path in PAGES:
+    for path in (*PAGES, FLAT_PAGE):
         shown = await get(path, headers=BROWSER)
         check_marked(shown, "enumeration")
         assert "The database does not answer" in shown.text
@@ -159,6 +165,18 @@ async def check_what_can_be_counted(registry: Registry) -> None:
     versions = await registry.client.get(f"{DETAIL}/versions")
     check_marked(versions, "enumeration")
     assert [each["version"] for each in versions.json()["versions"]] == ["1.0.0"]
+
+
+async def check_files(registry: Registry, healthy: dict[str, bytes]) -> None:
+    """What the page of a skill offers can be had, byte for byte; of a tag nothing is known."""
+    for path, content in healthy.items():
+        answer = await registry.client.get(path)
+        check_marked(answer, "enumeration")
+        assert answer.content == content
+        again = await registry.client.get(path, headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.headers["x-assay-degraded"]) == (304, "enumeration")
+    assert (await registry.client.get(ARCHIVE.format("stable", "zip"))).status_code == 503
+    assert (await registry.client.get("/badge/acme/tools/nothing.svg")).status_code == 404
 
 
 async def check_refusals(registry: Registry) -> None:

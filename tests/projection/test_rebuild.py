@@ -16,6 +16,7 @@ from assay.edge.values import AliasValue, SkillValue, encode
 from assay.github.fake import FakeGitHub
 from assay.model.errors import Conflict
 from assay.projection import rebuild as rebuilding
+from assay.projection.drift import read_skills_health
 from assay.projection.rebuild import rebuild
 from assay.settings import Settings
 from assay.store.copies import lock_rebuild
@@ -78,6 +79,9 @@ async def test_thousands_of_listings_are_made_anew_and_agree(copied: Registry, t
     assert HEALTH_FIELDS <= set(good)
     assert (good["kv_index_count"], good["kv_enumerated_count"], good["prisma_count"]) == (MANY, MANY, MANY)
     assert (good["seed_count"], good["drift_detected"], good["drifts"], good["recommendations"]) == (118, False, [], [])
+    steps: list[int] = []
+    await read_skills_health(copied.app.store, edge, progress=steps.append)
+    assert (sum(steps), max(steps) < MANY) == (2 * MANY, True), "listings and keys, page by page"
     whole = await meaning_of(edge)
     lost = [skill_key("b/repo-1/skill-1"), skill_key("c/repo-2/skill-2")]
     stale = a_listing("d/repo-3/skill-3", 3)
@@ -166,11 +170,14 @@ async def test_a_rebuild_that_was_killed_goes_on(
     left = await read_rebuild(edge)
     assert left is not None
     assert left.rebuilt == 40 + 10
+    told = (await health(copied))["rebuild"]
+    assert (told["stage"], told["rebuilt"]) == ("listings", 50), "how far it is can be asked for meanwhile"
     await take_down(copied, "acme/tools/pdf")
     seen: list[int] = []
     done = await rebuild(store, edge, now, progress=lambda at: seen.append(at.rebuilt))
     assert seen[0] == 60, "it goes on"
     assert done.rebuilt >= 101
+    assert (await health(copied))["rebuild"] is None
     await bring_level(copied, edge)
     assert await meaning_of(edge) == await expected(copied, tmp_path / "fresh")
     with pytest.raises(Killed):

@@ -216,6 +216,33 @@ async def test_the_owner_of_the_repository_may_and_others_may_not(
             await agree(registry, name)
 
 
+async def test_an_owner_takes_a_listing_down_and_back_on_its_page(registry: Registry) -> None:
+    """I60, users' request 19: no program is needed; the form is shown to whom it is of use, and obeys nobody else."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    page, form, why = f"/skills/{name}", {"reason": "It moves house."}, "It moves house."
+    assert (await registry.client.post(f"{page}/unlist", data=form)).status_code == 401
+    async with a_browser(registry.app) as stranger, a_browser(registry.app) as owner:
+        stranger.cookies.update(cookies_of(await signed_in(registry.app, "alice")))
+        owner.cookies.update(cookies_of(await signed_in(registry.app, "acme", github_id=9)))
+        assert f'action="{page}/unlist"' not in (await stranger.get(page)).text
+        assert (await stranger.post(f"{page}/unlist", data=form)).status_code == 403
+        assert f'action="{page}/unlist"' in (await owner.get(page)).text
+        assert (await owner.post(f"{page}/unlist", data={"reason": " "})).status_code == 400
+        taken = await owner.post(f"{page}/unlist", data=form)
+        assert (taken.status_code, taken.headers["location"]) == (303, page)
+        gone = await owner.get(page)
+        assert (gone.status_code, why in gone.text, f'action="{page}/relist"' in gone.text) == (410, True, True)
+        assert "/relist" not in (await registry.client.get(page, headers={"Accept": "text/html"})).text
+        await agree(registry)
+        assert (await stranger.post(f"{page}/relist", data=form)).status_code == 403
+        assert (await owner.post(f"{page}/relist", data=form)).status_code == 303
+        assert (await owner.get(page)).status_code == 200
+    await agree(registry, name)
+    assert await audit_of(registry.app, "skill_unlisted", "skill_restored") == [
+        ("acme", "skill_unlisted", name), ("acme", "skill_restored", name),
+    ]  # fmt: skip
+
+
 async def test_nobody_may_without_an_account(registry: Registry) -> None:
     """I60: 401 before anything is looked at."""
     name = await publish(registry, "acme/tools", "Says hello.")

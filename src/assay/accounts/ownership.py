@@ -16,9 +16,14 @@ from assay.store.listings import is_submitter
 
 async def must_own(db: AsyncConnection, caller: Caller, listing: Skill) -> None:
     """Raises Forbidden unless the caller is an administrator or its owner."""
-    account = await _account(db, caller)
-    if not (caller.is_admin or (account and await _owns(db, account, listing))):
+    if not await owns_listing(db, caller, listing):
         raise _not_owner(listing)
+
+
+async def owns_listing(db: AsyncConnection, caller: Caller, listing: Skill) -> bool:
+    """Whether the caller is an administrator or its owner."""
+    account = await _account(db, caller)
+    return caller.is_admin or (account is not None and await _owns(db, account, listing))
 
 
 async def must_own_or_have_submitted(db: AsyncConnection, caller: Caller, listing: Skill) -> None:

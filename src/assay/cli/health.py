@@ -8,10 +8,12 @@ from assay.app.opened import open_app
 from assay.cli.exits import Exit
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson
+from assay.cli.progress import a_bar
 from assay.cli.stopping import run_command
 from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
 from assay.projection.drift import read_skills_health
 from assay.settings import Settings
+from assay.store.counts import count_skills
 from assay.web.admin.edge_copy import SkillsHealthView, present_skills_health
 
 SHOWN = 20
@@ -35,7 +37,10 @@ def health(as_json: AsJson = False) -> None:
 
 async def _read(chosen: Settings) -> SkillsHealthView:
     async with open_app(chosen, application="assay health") as app:
-        return present_skills_health(await read_skills_health(app.store, app.edge))
+        async with app.store.begin() as db:
+            listings = await count_skills(db)
+        with a_bar(open_console(stderr=True), "Listings and keys", 2 * listings) as advance:
+            return present_skills_health(await read_skills_health(app.store, app.edge, progress=advance))
 
 
 def _tell(seen: SkillsHealthView) -> None:
@@ -53,6 +58,10 @@ def _tell(seen: SkillsHealthView) -> None:
         lag = seen.projector
         print_line(
             console, f"The copy is at change {lag.serial:,} of {lag.newest_serial:,}, {lag.lag_seconds:.1f} s behind."
+        )
+    if seen.rebuild is not None:
+        print_line(
+            console, f"A rebuild is at the stage {seen.rebuild.stage}: {seen.rebuild.rebuilt:,} listings written."
         )
     for each in seen.differences[:SHOWN]:
         print_line(console, cell(each.kind.value), cell(each.key))

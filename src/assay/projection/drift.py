@@ -1,7 +1,7 @@
 """Drift: where the copy and the tables differ though they should not, key by key, and what to do about it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
@@ -12,7 +12,8 @@ from assay.edge.enumerate import Tally, read_value
 from assay.edge.index import read_index_head
 from assay.edge.keys import SKILL, skill_key
 from assay.edge.kv import EDGE_AWAY, PAGE, Edge, Item, below, walk
-from assay.edge.values import SkillValue
+from assay.edge.state import read_rebuild
+from assay.edge.values import RebuildValue, SkillValue
 from assay.model.errors import Unavailable
 from assay.model.skill import Skill
 from assay.store.copies import Lag, live_names, live_skills, read_lag, skills_changed_since, skills_of
@@ -79,6 +80,8 @@ class SkillsHealth:
     counted: int
     lag: Lag | None
     edge_problem: str | None
+    # How far a rebuild has come that is under way, or was cut short.
+    rebuild: RebuildValue | None = None
 
     @property
     def lag_seconds(self) -> float:
@@ -127,8 +130,12 @@ class SkillsHealth:
         return told
 
 
-async def read_skills_health(store: Database, edge: Edge) -> SkillsHealth:
-    """Compares every listing with its key and every key with its listing, in bounded memory."""
+async def read_skills_health(
+    store: Database, edge: Edge, *, progress: Callable[[int], None] = lambda _: None
+) -> SkillsHealth:
+    """Compares every listing with its key and every key with its listing, in bounded memory; `progress` is told how
+    many of both were looked at since it was told last.
+    """
     try:
         serial = await edge.read_serial()
         head = await read_index_head(edge)
@@ -136,21 +143,25 @@ async def read_skills_health(store: Database, edge: Edge) -> SkillsHealth:
             lag = await read_lag(db, serial)
             moving = await skills_changed_since(db, serial, MOST_CHANGED)
             seen = Comparison()
-            await _compare_rows(db, edge, moving, seen)
-            await _compare_keys(db, edge, serial, moving, seen)
-            return SkillsHealth(serial, head.count if head else None, seen, await count_skills(db), lag, None)
+            await _compare_rows(db, edge, moving, seen, progress)
+            await _compare_keys(db, edge, serial, moving, seen, progress)
+            index_count, counted = head.count if head else None, await count_skills(db)
+            return SkillsHealth(serial, index_count, seen, counted, lag, None, await read_rebuild(edge))
     except Unavailable as problem:
         if problem.code != EDGE_AWAY:
             raise
         return await _without_edge(store, str(problem.details.get("cause", problem.message)))
 
 
-async def _compare_rows(db: AsyncConnection, edge: Edge, moving: set[UUID], seen: Comparison) -> None:
+async def _compare_rows(
+    db: AsyncConnection, edge: Edge, moving: set[UUID], seen: Comparison, progress: Callable[[int], None]
+) -> None:
     after: UUID | None = None
     while True:
         rows = await live_skills(db, after, PAGE)
         values = await edge.get([skill_key(each.name) for each in rows])
         await asyncio.to_thread(_compare_all, rows, values, moving, seen)
+        progress(len(rows))
         if len(rows) < PAGE:
             return
         after = rows[-1].id
@@ -180,9 +191,12 @@ def _essence(skill: Skill) -> tuple[object, ...]:
     return skill.id, skill.name, skill.current_version, skill.content_digest, skill.score, skill.tier, skill.updated_at
 
 
-async def _compare_keys(db: AsyncConnection, edge: Edge, serial: int, moving: set[UUID], seen: Comparison) -> None:
+async def _compare_keys(
+    db: AsyncConnection, edge: Edge, serial: int, moving: set[UUID], seen: Comparison, progress: Callable[[int], None]
+) -> None:
     async for page in walk(edge, below(SKILL)):
         seen.keys += len(page.items)
+        progress(len(page.items))
         named: dict[str, str] = {}
         for item in page.items:
             value = read_value(item, SkillValue, Tally())

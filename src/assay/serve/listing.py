@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,6 +20,7 @@ from assay.store.forks import Fork, find_forks
 from assay.store.listings import list_tags
 from assay.store.scans import list_scans
 from assay.store.skills import page_versions
+from assay.store.upstream import when_seen
 
 MOST_VERSIONS = 100
 
@@ -40,6 +42,8 @@ class Listing:
     # Not in the copy at the edge, which therefore does not know.
     deep_scans: list[DeepScan] | None = None
     said: Said = NOTHING_SAID
+    # When it was last compared with its source; None if it has none, or from the copy.
+    source_seen_at: datetime | None = None
 
     @property
     def live(self) -> SkillVersion | None:
@@ -74,4 +78,5 @@ async def read_listing(db: AsyncConnection, name: str) -> Listing:
         forks.get(skill.content_digest, ()),
         (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, []),
         await read_said(db, skill.id, skill.content_digest, skill.tier),
+        await when_seen(db, skill.id),
     )

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.submission import REOPENED_BY_RESUBMISSION
-from assay.store.tables import skill, skill_version, submission, upstream_check
+from assay.store.tables import repository, skill, skill_version, submission, upstream_check
 
 # Whoever takes some leaves the others to others; if he dies, they are due again when his time is over.
 TAKE = text(
@@ -93,6 +93,17 @@ async def note_failure(db: AsyncConnection, repository_id: int, problem: str, *,
 async def read_freshness(db: AsyncConnection) -> Freshness:
     """In one statement that costs the same at any size."""
     return Freshness(*(await db.execute(FRESHNESS)).one())
+
+
+async def when_seen(db: AsyncConnection, skill_id: UUID) -> datetime | None:
+    """When the source of a listing was last looked at; None for what was uploaded."""
+    joined = skill.join(upstream_check, upstream_check.c.repository_id == skill.c.repository_id).join(
+        repository, repository.c.id == skill.c.repository_id
+    )
+    found = select(upstream_check.c.seen_at).select_from(joined)
+    found = found.where(skill.c.id == skill_id, repository.c.host != Host.UPLOAD)
+    moment: datetime | None = (await db.execute(found)).scalar()
+    return moment
 
 
 async def make_due(db: AsyncConnection, repository_id: int, *, anew: bool = False) -> None:

@@ -46,7 +46,20 @@ from assay.web.head import answer_head
 from assay.web.headers import add_headers
 from assay.web.health import healthz, metrics, readyz
 from assay.web.internal import deep_scans
-from assay.web.pages import admin, appeal, home, queue, report, rescan, rss, sign_in, skill, skill_list, versions
+from assay.web.pages import (
+    admin,
+    appeal,
+    home,
+    queue,
+    report,
+    rescan,
+    rss,
+    sign_in,
+    skill,
+    skill_list,
+    standing,
+    versions,
+)
 from assay.web.pages import reports as report_pages
 from assay.web.pages import reviews as review_pages
 from assay.web.pages.templates import load_templates
@@ -135,6 +148,8 @@ def build_routes() -> Litestar:
             report.report_form,
             report.receipt,
             rescan.rescan_form,
+            standing.unlist_form,
+            standing.relist_form,
             review_pages.reviews,
             review_pages.review,
             review_pages.decide,

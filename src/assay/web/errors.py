@@ -128,7 +128,8 @@ def _answer(
 ) -> Response[Any]:
     title = HTTPStatus(status).phrase
     if wants_page(request):
-        context = {"status": status, "title": title, "detail": detail, "choices": more.get("choices", ())}
+        context = {"status": status, "code": code, "title": title, "detail": detail}
+        context["choices"] = more.get("choices", ())
         return Template("error.html", context=context, status_code=status, headers=headers)
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail, **more}
     return Response(body, status_code=status, headers=headers, media_type=PROBLEM)

@@ -66,4 +66,4 @@ async def _all(chosen: Settings) -> AsyncIterator[Check]:
     except Unavailable as problem:
         advice = "Start it, or `assay up` for the embedded one; look at ASSAY_DATABASE_URL."
         yield ill("database", problem.message, advice)
-        yield unknown("queue, blobs, catalogue, GitHub", "not looked at without the database")
+        yield unknown("queue, blobs, catalogue, edge copy, GitHub", "not looked at without the database")

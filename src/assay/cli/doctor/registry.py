@@ -1,4 +1,4 @@
-"""What the doctor sees in the database, the blobs and at GitHub."""
+"""What the doctor sees in the database, the blobs, the copy at the edge and at GitHub."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -13,6 +13,7 @@ from assay.github.headers import CORE
 from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Source
+from assay.projection.drift import read_skills_health
 from assay.serve.alarm import WHAT_TO_DO, Code
 from assay.serve.queue_health import read_queue_health
 from assay.serve.search_probe import find_miss
@@ -42,6 +43,7 @@ async def check_registry(app: App) -> AsyncIterator[Check]:
         yield await _contents(app, versions)
         yield _hallmarks(versions, keys)
         yield await _search(app, skills)
+    yield await _edge(app)
     yield await _github(app)
 
 
@@ -107,6 +109,16 @@ async def _search(app: App, skills: Sequence[Skill]) -> Check:
     if missed:
         return ill("search", f"{missed[0]} is not found by its own name", WHAT_TO_DO[Code.SEARCH_MISSES])
     return well("search", f"{len(skills)} looked for, each is found by its own name")
+
+
+async def _edge(app: App) -> Check:
+    """Every listing and every key. Nobody needs the copy until the database is away, but then it is all there is."""
+    health = await read_skills_health(app.store, app.edge)
+    if health.edge_problem is not None:
+        return ill("edge copy", health.edge_problem, health.recommendations[0])
+    if health.drifts:
+        return odd("edge copy", " ".join(health.drifts), " ".join(health.recommendations))
+    return well("edge copy", f"{health.comparison.keys:,} listings, {health.lag_seconds:.0f} s behind the tables")
 
 
 async def _github(app: App) -> Check:

@@ -8,6 +8,7 @@ blocklist.json                    the blocklist as it was signed, with its signa
 """
 
 import os
+from collections.abc import Set
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +16,8 @@ import msgspec
 
 from assay.model.errors import Conflict
 
-STATE = "mirror.json"
+STATE, SKILLS = "mirror.json", "skills"
+WITHDRAWN = "withdrawn"
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -75,14 +77,25 @@ class Folder:
         """The bytes of a version."""
         self._write(self._content(digest), archive)
 
-    def drop_content(self, digest: str) -> None:
-        """Bytes that nobody is to have any more."""
-        (self.root / self._content(digest)).unlink(missing_ok=True)
+    def drop_contents(self, digests: Set[str]) -> None:
+        """Bytes that nobody is to have any more, unless another listing is still given out with them."""
+        here = {digest for digest in digests if self.has_content(digest)}
+        if here:
+            for digest in here - self._digests_in_use():
+                (self.root / self._content(digest)).unlink(missing_ok=True)
+
+    def digests_of(self, name: str) -> set[str]:
+        """The contents of the versions of a listing that may be had, as it was kept."""
+        file = self.root / self._skill(name)
+        return _digests_in(file) if file.exists() else set()
+
+    def _digests_in_use(self) -> set[str]:
+        return {digest for file in (self.root / SKILLS).rglob("*.json") for digest in _digests_in(file)}
 
     def _skill(self, name: str) -> Path:
         # A name comes from outside: quoted, none of its parts can lead anywhere else.
         parts = [_quoted(part) for part in name.split("/")]
-        return Path("skills", *parts[:-1], f"{parts[-1]}.json")
+        return Path(SKILLS, *parts[:-1], f"{parts[-1]}.json")
 
     def _content(self, digest: str) -> Path:
         plain = digest.removeprefix("sha256:")
@@ -103,3 +116,8 @@ class Folder:
 def _quoted(part: str) -> str:
     quoted = quote(part, safe="")
     return quoted.replace(".", "%2E") if part in (".", "..") else quoted
+
+
+def _digests_in(file: Path) -> set[str]:
+    versions = msgspec.json.decode(file.read_bytes()).get("versions", ())
+    return {str(each["contentDigest"]) for each in versions if each["status"] != WITHDRAWN}

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from assay.cli.mirror.folder import Folder, Kept
+from assay.cli.mirror.folder import WITHDRAWN, Folder, Kept
 from assay.cli.mirror.source import Upstream
 from assay.cli.refusals import Json
 from assay.model.errors import Gone, NotFound
 
 PAGE = 500
+BLOCKED = "skill_blocked"
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,26 @@ class Followed:
     has_more: bool
 
 
+@dataclass(frozen=True)
+class Refreshed:
+    """How many contents a listing brought, and those that it had and that are blocked."""
+
+    contents: int = 0
+    blocked: frozenset[str] = frozenset()
+
+
 async def follow_page(folder: Folder, upstream: Upstream, state: Kept) -> Followed:
     """Apply the next page. The serial is written last, so that whatever is cut short is done again."""
     page = await upstream.page(state.serial, PAGE)
     document = page.document
     changes = document["changes"]
+    taken_back = {str(each["data"]["digest"]) for each in changes if each["kind"] == "withdraw"}
     contents = 0
     for name in _concerned(changes):
-        contents += await _refresh(folder, upstream, name)
+        refreshed = await _refresh(folder, upstream, name)
+        contents += refreshed.contents
+        taken_back |= refreshed.blocked
+    folder.drop_contents(taken_back)
     if state.serial == 0 or any(each["kind"] in ("block", "unblock") for each in changes):
         blocklist = await upstream.blocklist()
         folder.keep_blocklist(blocklist.body, blocklist.signature)
@@ -45,27 +58,26 @@ def _concerned(changes: list[Json]) -> Iterator[str]:
     yield from dict.fromkeys(str(name) for name in names if name)
 
 
-async def _refresh(folder: Folder, upstream: Upstream, name: str) -> int:
-    """A listing as it is now, with the bytes of all its versions that may be had. Returns how many were fetched."""
+async def _refresh(folder: Folder, upstream: Upstream, name: str) -> Refreshed:
+    """A listing as it is now, with the bytes of all its versions that may be had."""
     try:
         listing = await upstream.skill(name)
     except Gone as gone:
+        blocked = folder.digests_of(name) if gone.code == BLOCKED else set()
         folder.keep_skill(name, {"name": name, "gone": {"code": gone.code, "message": gone.message}})
-        return 0
+        return Refreshed(blocked=frozenset(blocked))
     except NotFound:
         folder.drop_skill(name)
-        return 0
+        return Refreshed()
     if listing["skill"]["name"] != name:
         # An old name: the new one is a change of its own.
         folder.drop_skill(name)
-        return 0
+        return Refreshed()
     fetched = 0
     for version in listing["versions"]:
         digest = str(version["contentDigest"])
-        if version["status"] == "withdrawn":
-            folder.drop_content(digest)
-        elif not folder.has_content(digest):
+        if version["status"] != WITHDRAWN and not folder.has_content(digest):
             folder.keep_content(digest, await upstream.content(name, version))
             fetched += 1
     folder.keep_skill(name, listing)
-    return fetched
+    return Refreshed(fetched)

@@ -4,6 +4,7 @@ import io
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -18,6 +19,8 @@ from assay.model.source import Source
 
 SIGNATURE = re.compile(r'keyid="([0-9a-f]{1,64})", sig="([A-Za-z0-9+/=]{1,200})"')
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# The listing itself has so many; the others are on pages.
+SHOWN_VERSIONS = 100
 LARGEST_PAGE, LARGEST_ARCHIVE = 64 * MIB, 32 * MIB
 
 
@@ -57,8 +60,11 @@ class Upstream:
         return await self._signed("/api/v1/blocklist")
 
     async def skill(self, name: str) -> Json:
-        """A listing as it is now. Raises NotFound, or Gone with the reason."""
-        return await self.registry.get(f"/api/v1/skills/{name}")
+        """A listing as it is now, with all its versions. Raises NotFound, or Gone with the reason."""
+        listing: Json = await self.registry.get(f"/api/v1/skills/{name}")
+        if len(listing["versions"]) >= SHOWN_VERSIONS:
+            listing["versions"] = await self._versions(listing["skill"]["name"])
+        return listing
 
     async def content(self, name: str, version: Json) -> bytes:
         """The archive of a version, whose files are exactly those that its hallmark names."""
@@ -74,6 +80,18 @@ class Upstream:
         if unpacked.left_out or Source(files, commit=digest).digest != digest:
             raise Unproved(f"The files of {name} {number} are not those that were certified.")
         return archive
+
+    async def _versions(self, name: str) -> list[Json]:
+        """All of them, newest first, however many pages that are."""
+        found: list[Json] = []
+        cursor = ""
+        while True:
+            asked = f"?cursor={quote(cursor)}" if cursor else ""
+            page = await self.registry.get(f"/api/v1/skills/{name}/versions{asked}")
+            found += page["versions"]
+            cursor = page["nextCursor"]
+            if not cursor:
+                return found
 
     async def _signed(self, path: str) -> Signed:
         async with self.registry.opened("GET", path, timeout=TIMEOUT) as answer:

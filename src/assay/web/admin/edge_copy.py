@@ -8,6 +8,7 @@ from litestar import Router, get, post
 from litestar.status_codes import HTTP_200_OK
 
 from assay.app.looks import backfill_of
+from assay.edge.values import RebuildValue
 from assay.projection.drift import Difference, Kind, SkillsHealth, read_skills_health
 from assay.projection.rebuild import rebuild
 from assay.serve.starter import starter_skills
@@ -47,6 +48,16 @@ class ProjectorView(msgspec.Struct, frozen=True, kw_only=True):
     oldest_waiting_at: datetime | None
 
 
+class RebuildAtView(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a rebuild has come that is under way, or was cut short: its stage, and the listings written so far."""
+
+    stage: str
+    rebuilt: int
+    errors: int
+    started_at: datetime
+    updated_at: datetime
+
+
 class SkillsHealthView(msgspec.Struct, frozen=True, kw_only=True):
     """The sources of the catalogue side by side; `prisma_count` is the number of rows. `differences` has the first 100.
 
@@ -65,6 +76,7 @@ class SkillsHealthView(msgspec.Struct, frozen=True, kw_only=True):
     on_their_way: int
     counter_count: int
     projector: ProjectorView | None
+    rebuild: RebuildAtView | None
 
 
 @post(
@@ -119,11 +131,18 @@ def present_skills_health(health: SkillsHealth) -> SkillsHealthView:
         on_their_way=seen.on_their_way,
         counter_count=health.counted,
         projector=projector,
+        rebuild=_present_rebuild(health.rebuild) if health.rebuild else None,
     )
 
 
 def _present(differences: Sequence[Difference]) -> list[DifferenceView]:
     return [DifferenceView(key=each.key, kind=each.kind) for each in differences]
+
+
+def _present_rebuild(at: RebuildValue) -> RebuildAtView:
+    return RebuildAtView(
+        stage=at.stage, rebuilt=at.rebuilt, errors=at.errors, started_at=at.started_at, updated_at=at.updated_at
+    )
 
 
 router = Router("/api/v1/admin", tags=["admin"], opt=ADMIN, route_handlers=[rebuild_index, skills_health])

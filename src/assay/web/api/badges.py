@@ -50,11 +50,21 @@ async def badge(
     assay: Assay, request: Request[Any, Any, Any], owner: FromPath[str], repo: FromPath[str], file: FromPath[str]
 ) -> Response[Any]:
     """`file` is the name of the skill with `.svg` or `.json`. One that is not live says so."""
+    slug, kind = read_file_name(file)
+    async with assay.store.snapshot() as db:
+        return answer_badge(request, badge_of(await find_any_listing(db, wanted_name(owner, repo, slug))), kind)
+
+
+def read_file_name(file: str) -> tuple[str, str]:
+    """The skill, and whether an image or JSON is wanted."""
     slug, _, kind = file.rpartition(".")
     if kind not in ("svg", "json"):
         raise NotFound("A badge ends in .svg or .json.", code="badge_not_found")
-    async with assay.store.snapshot() as db:
-        made = badge_of(await find_any_listing(db, wanted_name(owner, repo, slug)))
+    return slug, kind
+
+
+def answer_badge(request: Request[Any, Any, Any], made: Badge, kind: str) -> Response[Any]:
+    """The badge with its tag; only the tag for who has it."""
     content = draw(made).encode() if kind == "svg" else msgspec.json.encode(_present(made))
     headers = {"ETag": etag(digest_of(content)), "Cache-Control": KEPT, "Content-Security-Policy": INERT}
     if is_known(request.headers, headers["ETag"]):

@@ -1,5 +1,6 @@
 """The files of a version: their list, one of them, and all of them as an archive."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Request, Response, get
@@ -93,14 +94,30 @@ async def download(
     """The same bytes every time and everywhere: sorted, without times, not compressed. The ETag is its digest."""
     async with assay.store.snapshot() as db:
         listing, found = await choose_version(db, wanted_name(owner, repo, skill), version)
-    tag = {"ETag": etag(found.content_digest)}
+    archive = Archive(listing.name, found.version, found.content_digest, kind)
+    return await answer_archive(assay, request, archive)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A version that may be given, and the kind of archive that is wanted of it."""
+
+    name: str
+    version: str
+    digest: str
+    kind: Format
+
+
+async def answer_archive(assay: App, request: Request[Any, Any, Any], wanted: Archive) -> Response[Any]:
+    """All its files, from the blobs; nothing for who has them."""
+    tag = {"ETag": etag(wanted.digest)}
     if is_known(request.headers, tag["ETag"]):
         return Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=tag)
-    source = await assay.blobs.load(found.content_digest)
-    slug = slug_in(listing.name)
-    named = disposition("attachment", f"{slug}-{found.version}.{kind.value}")
-    parts = pack(source.files, slug, kind)
-    return Stream(parts, media_type=ARCHIVES[kind], headers={**INERT, **tag, "Content-Disposition": named})
+    source = await assay.blobs.load(wanted.digest)
+    slug = slug_in(wanted.name)
+    named = disposition("attachment", f"{slug}-{wanted.version}.{wanted.kind.value}")
+    parts = pack(source.files, slug, wanted.kind)
+    return Stream(parts, media_type=ARCHIVES[wanted.kind], headers={**INERT, **tag, "Content-Disposition": named})
 
 
 async def find_files(assay: App, wanted: str, version: str) -> tuple[Skill, SkillVersion, list[FileEntry]]:

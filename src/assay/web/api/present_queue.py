@@ -1,6 +1,6 @@
 """From the health of the queue to its JSON."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from assay.model.submission import State
@@ -12,6 +12,7 @@ from assay.serve.stuck import Stuck
 from assay.store.chores import ChoreRecord
 from assay.store.probes import ProbeRecord
 from assay.store.processes import SeenProcess
+from assay.store.upstream import Freshness
 from assay.web.api.judge_views import present_judge
 from assay.web.api.present import repository_url
 from assay.web.api.present_discovery import present_discovery
@@ -74,11 +75,7 @@ def present_health(health: QueueHealth) -> QueueHealthView:
         processes=[_present_process(each, health) for each in facts.processes],
         chores=[_present_chore(chore, facts.now) for chore in facts.chores],
         paused=QueuePauseView(reason=pause.reason, until=pause.expires_at) if pause else None,
-        sources=SourcesView(
-            watched=facts.sources.sources,
-            oldest_seen_at=facts.sources.oldest_seen_at,
-            failing=facts.sources.failing,
-        ),
+        sources=_present_sources(facts.sources, health.limits.watch_every),
         search=_present_search(facts.search),
         discovery=present_discovery(facts.discovery),
         judge=present_judge(health),
@@ -153,6 +150,15 @@ def _present_chore(chore: ChoreRecord, now: datetime) -> ChoreView:
         last_duration_ms=chore.duration_ms,
         overdue=is_overdue(chore, now),
         failures=chore.failures,
+    )
+
+
+def _present_sources(sources: Freshness, every: timedelta | None) -> SourcesView:
+    return SourcesView(
+        watched=sources.sources,
+        oldest_seen_at=sources.oldest_seen_at,
+        failing=sources.failing,
+        target_seconds=int(every.total_seconds()) if every else None,
     )
 
 

@@ -44,6 +44,7 @@ def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str
         review=present_approval(listing.said.review),
         canonical=listing.canonical,
         alternates=[present_fork(fork, web_url) for fork in listing.alternates],
+        source_seen_at=listing.source_seen_at,
     )
 
 

@@ -122,11 +122,15 @@ class QueuePauseView(View, frozen=True):
 
 
 class SourcesView(View, frozen=True):
-    """How fresh the listings are: about so many sources are watched, the longest unseen since then, so many in vain."""
+    """How fresh the listings are: about so many sources are watched, the longest unseen since then, so many in vain.
+
+    `targetSeconds` is how often each is to be looked at, null if nobody does; twice as long raises an alarm.
+    """
 
     watched: int
     oldest_seen_at: datetime | None
     failing: int
+    target_seconds: int | None
 
 
 class SearchProbesView(View, frozen=True):

@@ -24,6 +24,7 @@ from assay.web.given import Assay
 from assay.web.skill_query import skill_query
 
 T = TypeVar("T")
+SEARCH_SOURCE = "X-Search-Source"
 Words = Annotated[
     str | None, QueryParameter(description="Words, a name, `owner/repo`, or any part of a repository URL.")
 ]
@@ -156,4 +157,4 @@ async def _read(assay: App, query: SkillQuery) -> tuple[SkillPage, dict[str, str
         page = await read_skills(db, query)
     wait, read = connected - started, perf_counter() - connected
     timing = f"wait;dur={wait * 1000:.1f}, db;dur={read * 1000:.1f}"
-    return page, {"X-Search-Source": "postgres", "Server-Timing": timing}
+    return page, {SEARCH_SOURCE: "postgres", "Server-Timing": timing}

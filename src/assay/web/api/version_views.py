@@ -110,6 +110,7 @@ class ListingView(View, frozen=True):
 
     If the same bytes are listed more than once, `canonical` names the listing to prefer, and `alternates` are the
     others. A trusted publisher is one whom the operators know; its skills are examined like all others.
+    `sourceSeenAt` is when the listing was last compared with its source; null if it was uploaded.
     """
 
     skill: ListedSkillView
@@ -122,6 +123,7 @@ class ListingView(View, frozen=True):
     review: ApprovalView | None
     canonical: str
     alternates: list[ForkView]
+    source_seen_at: datetime | None
 
 
 class DiffView(View, frozen=True):

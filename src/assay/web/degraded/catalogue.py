@@ -18,6 +18,7 @@ from assay.web.api.listing import read_text
 from assay.web.api.naming import wanted_name
 from assay.web.api.present_skills import present_hits, present_list
 from assay.web.api.present_versions import present_listing, present_versions
+from assay.web.api.skill_lists import SEARCH_SOURCE
 from assay.web.degraded.asked import Asked
 from assay.web.degraded.mark import Mark
 from assay.web.pages.skill import skill_context
@@ -44,9 +45,9 @@ async def list_skills(asked: Asked) -> Response[dict[str, Any]]:
     if snapshot.origin is Origin.STARTER:
         starters = find_starters(query.words) if query.words else starter_skills()
         shown = _starters(asked, starters[: query.limit])
-        return _mark(asked, snapshot).json({"skills": shown, "total": 0, "totalIsExact": False, "nextCursor": None})
+        return _found(asked, snapshot, {"skills": shown, "total": 0, "totalIsExact": False, "nextCursor": None})
     page = await _page(asked, snapshot, query)
-    return _mark(asked, snapshot).json(present_list(page, query, asked.assay.settings.github_web_url))
+    return _found(asked, snapshot, present_list(page, query, asked.assay.settings.github_web_url))
 
 
 async def search_skills(asked: Asked) -> Response[dict[str, Any]]:
@@ -61,9 +62,9 @@ async def search_skills(asked: Asked) -> Response[dict[str, Any]]:
         found = find_starters(words)
         pagination = {"limit": limit, "offset": offset, "hasMore": offset + limit < len(found)}
         shown = _starters(asked, found[offset : offset + limit])
-        return _mark(asked, snapshot).json({"results": shown, "pagination": pagination})
+        return _found(asked, snapshot, {"results": shown, "pagination": pagination})
     page = await _page(asked, snapshot, query)
-    return _mark(asked, snapshot).json(present_hits(page, query, asked.assay.settings.github_web_url))
+    return _found(asked, snapshot, present_hits(page, query, asked.assay.settings.github_web_url))
 
 
 async def get_skill(asked: Asked) -> Response[dict[str, Any]]:
@@ -151,6 +152,11 @@ def _empty() -> SkillPage:
 
 def _mark(asked: Asked, snapshot: Snapshot) -> Mark:
     return Mark(snapshot.origin, snapshot.as_of, asked.ignored)
+
+
+def _found(asked: Asked, snapshot: Snapshot, body: object) -> Response[dict[str, Any]]:
+    """Lists and searches say where they looked, as they do with the database."""
+    return _mark(asked, snapshot).json(body, **{SEARCH_SOURCE: snapshot.origin.value})
 
 
 def _name(asked: Asked) -> str:

@@ -10,7 +10,7 @@ from litestar.types import Receive, Scope, Send
 from assay.edge.kv import EDGE_AWAY
 from assay.model.errors import AssayError, Unavailable
 from assay.store.database import AWAY
-from assay.web.degraded import blocklist, catalogue, numbers, queue
+from assay.web.degraded import blocklist, catalogue, contents, numbers, queue
 from assay.web.degraded.asked import Asked
 from assay.web.degraded.mark import HEADER
 
@@ -24,6 +24,8 @@ ANSWERS: Mapping[str, Answer] = {
     "/api/v1/skills/{owner}/{repo}/{skill}": catalogue.get_skill,
     "/api/v1/skills/{name}": catalogue.get_skill,
     "/api/v1/skills/{owner}/{repo}/{skill}/versions": catalogue.list_versions,
+    "/api/v1/skills/{owner}/{repo}/{skill}/versions/{version}/download": contents.download,
+    "/badge/{owner}/{repo}/{file}": contents.badge,
     "/api/v1/stats": numbers.catalogue_stats,
     "/api/v1/blocklist": blocklist.blocklist,
     "/api/v1/blocklist/check": blocklist.check,
@@ -33,6 +35,7 @@ ANSWERS: Mapping[str, Answer] = {
     "/": catalogue.home_page,
     "/skills": catalogue.skills_page,
     "/skills/{owner}/{repo}/{skill}": catalogue.skill_page,
+    "/skills/{name}": catalogue.skill_page,
     "/queue": queue.queue_page,
     "/submissions/{submission_id}": queue.submission_page,
 }

@@ -27,12 +27,13 @@ class Mark:
         """No cache keeps it."""
         return {HEADER: self.origin.value, "Cache-Control": "no-store"}
 
-    def json(self, body: object) -> Response[dict[str, Any]]:
+    def json(self, body: object, **headers: str) -> Response[dict[str, Any]]:
         """What the route usually answers, and the marks beside it."""
         marks: dict[str, Any] = {"degraded": True, "source": self.origin.value, "asOf": self.as_of}
         if self.ignored:
             marks["ignored"] = list(self.ignored)
-        return Response({**msgspec.to_builtins(body, builtin_types=(datetime,)), **marks}, headers=self.headers)
+        plain = msgspec.to_builtins(body, builtin_types=(datetime,))
+        return Response({**plain, **marks}, headers=self.headers | headers)
 
     def page(self, template: str, context: Mapping[str, object]) -> Template:
         """A page that says so at its top."""

@@ -8,7 +8,9 @@ from litestar.params import FromPath
 from litestar.response import Redirect, Template
 from litestar.status_codes import HTTP_301_MOVED_PERMANENTLY
 
+from assay.accounts.ownership import owns_listing
 from assay.app.opened import App
+from assay.model.account import Caller
 from assay.model.blocklist import Threat
 from assay.model.capability import Capabilities
 from assay.model.scan import Scan
@@ -17,22 +19,24 @@ from assay.serve.listing import Listing, read_listing
 from assay.web.access import PUBLIC
 from assay.web.api.listing import read_text
 from assay.web.api.present import commit_url, repository_url
-from assay.web.given import Assay
+from assay.web.given import Assay, CalledBy
 from assay.web.pages.markdown import render_markdown
 
 Answer = Template | Redirect
 
 
 @get("/skills/{owner:str}/{repo:str}/{skill:str}", opt=PUBLIC, include_in_schema=False)
-async def skill(assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]) -> Answer:
+async def skill(
+    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]
+) -> Answer:
     """One skill: what it says, what was found, what can be checked."""
-    return await _page(assay, f"{owner}/{repo}/{skill}")
+    return await _page(assay, caller, f"{owner}/{repo}/{skill}")
 
 
 @get("/skills/{name:str}", opt=PUBLIC, include_in_schema=False)
-async def skill_by_name(assay: Assay, name: FromPath[str]) -> Answer:
+async def skill_by_name(assay: Assay, caller: CalledBy, name: FromPath[str]) -> Answer:
     """The page of the one skill of this name; a page of choices if there are several."""
-    return await _page(assay, name)
+    return await _page(assay, caller, name)
 
 
 def scan_of(scans: list[Scan], tier: int) -> Scan | None:
@@ -50,13 +54,14 @@ async def rendered(text: str) -> Any:
     return await to_thread(render_markdown, read_front_matter(text.encode()).body)
 
 
-async def _page(assay: App, wanted: str) -> Answer:
+async def _page(assay: App, caller: Caller, wanted: str) -> Answer:
     async with assay.store.snapshot() as db:
         listing = await read_listing(db, wanted)
+        is_owner = await owns_listing(db, caller, listing.skill)
     found = listing.skill
     if found.name != wanted.lower():
         return Redirect(f"/skills/{found.name}", status_code=HTTP_301_MOVED_PERMANENTLY)
-    return Template("skill.html", context=await skill_context(assay, listing))
+    return Template("skill.html", context={**await skill_context(assay, listing), "is_owner": is_owner})
 
 
 async def skill_context(assay: App, listing: Listing) -> dict[str, object]:
