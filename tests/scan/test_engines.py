@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from assay.model.errors import Invalid
 from assay.model.finding import Report
 from assay.model.source import Source
 from assay.scan.engine import best_engine
 from assay.scan.hyperscan_engine import HyperscanEngine
-from assay.scan.matcher import _AHEAD, RegexEngine
+from assay.scan.matcher import _AHEAD, Matcher, RegexEngine
 from assay.scan.pattern import MAX_MATCH_BYTES, Pattern
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset, load_ruleset
@@ -131,6 +132,30 @@ def test_both_engines_report_the_same_on_long_lines(ruleset: Ruleset, plain_rule
     assert report_of(plain_ruleset, text) == report
 
 
+@pytest.mark.parametrize(
+    "text", ["(?#)fox(?#) jumps", "quick [^.]{0,40}(?#)fox", "quick [^.]{0,40}(?#)fox(?#)[^.]{0,40}dog"]
+)
+def test_a_pattern_is_found_by_its_rare_stretch(text: str) -> None:
+    """Only the stretch is searched for, and only what stands whole around it is a match."""
+    pattern = Pattern(text)
+    engine = HyperscanEngine.compile([pattern])
+    around = (
+        b"the quick brown fox jumps over the lazy dog. "
+        + b"quick " * 300
+        + b"foxes. a fox jumps. the quick fox and the dog"
+    )
+    found = Matcher([pattern], engine).search(around)
+    assert len(found.ends(0)) > len(found.matches(0)) > 0 or text.startswith("(?#)")
+    expected = [match.span() for match in pattern.regex.finditer(around)]
+    assert expected == [match.span() for match in found.matches(0)]
+    assert expected == [match.span() for match in Matcher([pattern], RegexEngine([pattern])).search(around).matches(0)]
+
+
+def test_a_pattern_has_one_rare_stretch() -> None:
+    with pytest.raises(Invalid, match="one stretch of a pattern"):
+        Pattern("a(?#)b(?#)c(?#)d")
+
+
 def test_without_hyperscan_the_rules_run_on_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hyperscan", None)
     monkeypatch.delitem(sys.modules, "assay.scan.hyperscan_engine")
@@ -152,7 +177,7 @@ def test_a_saved_database_finds_what_the_built_one_finds(ruleset: Ruleset) -> No
 def test_every_pattern_is_one_and_as_narrow_as_the_matcher_believes(pattern: Pattern) -> None:
     """A wider match would be cut off by the matcher; so would one that depends on text farther ahead."""
     parsed = parser.parse(pattern.regex.pattern)
-    assert parsed.getwidth()[1] <= MAX_MATCH_BYTES
+    assert parsed.getwidth()[1] <= pattern.width <= MAX_MATCH_BYTES
     assert max(looks_past_the_end(parsed), default=0) <= _AHEAD
 
 

@@ -43,12 +43,14 @@ class Seen:
         return self.found.matches(self.numbers[pattern])
 
 
-def examine(rule: Rule, seen: Sequence[Seen], purpose: Purpose) -> Iterator[Finding]:
-    """What this rule sees: at most ten findings a file, the surest, in the order of their lines."""
+def examine(rule: Rule, candidates: Sequence[Seen], seen: Sequence[Seen], purpose: Purpose) -> Iterator[Finding]:
+    """What this rule sees in the texts where it may match, among all: at most ten findings a file, the surest, in the
+    order of their lines.
+    """
     if rule.anywhere and not any(each.matches(pattern) for each in seen for pattern in rule.together_with):
         return
     known: set[tuple[str, int]] = set()
-    for each in seen:
+    for each in candidates:
         # A decoded text repeats what its file says in the open.
         found = [finding for finding in _examine_text(rule, each, purpose) if (finding.file, finding.line) not in known]
         known.update((finding.file, finding.line) for finding in found)
@@ -101,7 +103,7 @@ def _matches(rule: Rule, seen: Seen) -> Iterable[re.Match[bytes]]:
     needs_company = bool(rule.together_with) and not rule.anywhere
     if needs_company and not any(map(seen.may_match, rule.together_with)):
         return ()
-    found = [match for pattern in rule.patterns for match in seen.matches(pattern)]
+    found = [match for pattern in rule.patterns if seen.may_match(pattern) for match in seen.matches(pattern)]
     if rule.exceptions:
         found = [match for match in found if not any(exception.search(match[0]) for exception in rule.exceptions)]
     if not found or not needs_company:

@@ -7,11 +7,12 @@ for, because most candidates belong to companions that nobody needs.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
-from assay.scan.pattern import MAX_MATCH_BYTES, Pattern
+from assay.scan.pattern import Pattern
 
 # More ends than this in one text are a flood: the rest is not looked at, and the report says so.
 MAX_ENDS = 50_000
@@ -27,8 +28,8 @@ class Engine(Protocol):
     """Says where matches may end."""
 
     def ends(self, text: bytes) -> Sequence[tuple[int, int]]:
-        """Pairs of a pattern's number and an offset; every match of a pattern ends at one of its offsets. Raises
-        `TooManyMatches`.
+        """Pairs of a pattern's number and an offset; every match of a pattern ends at one of its offsets or, where it
+        goes on behind its rare stretch, holds one. Raises `TooManyMatches`.
         """
         ...
 
@@ -65,10 +66,13 @@ class Found:
 
     def _exactly(self, number: int) -> list[re.Match[bytes]]:
         ends = self._ends[number]
-        regex = self._patterns[number].regex
-        stretches = _stretches(ends, len(self._text))
-        found = chain.from_iterable(regex.finditer(self._text, begin, end) for begin, end in stretches)
-        # What only looks like an end because the stretch ends there is none.
+        pattern = self._patterns[number]
+        ahead = _AHEAD + pattern.width if pattern.goes_on else _AHEAD
+        stretches = _stretches(ends, pattern.width, ahead)
+        found = chain.from_iterable(pattern.regex.finditer(self._text, begin, end) for begin, end in stretches)
+        # What only looks like a match because the stretch ends there is none.
+        if pattern.goes_on:
+            return [match for match in found if _holds(ends, match)]
         known = set(ends)
         return [match for match in found if match.end() in known]
 
@@ -104,13 +108,18 @@ class RegexEngine:
         return found
 
 
-def _stretches(ends: list[int], length: int) -> Iterator[tuple[int, int]]:
-    """Disjoint stretches that hold every match that ends at one of these offsets, whole."""
+def _stretches(ends: list[int], before: int, ahead: int) -> Iterator[tuple[int, int]]:
+    """Disjoint stretches that hold every match with one of these offsets, whole, and what it looks at behind itself."""
     ends.sort()
-    begin, last = max(0, ends[0] - MAX_MATCH_BYTES), ends[0]
+    begin, last = max(0, ends[0] - before), ends[0]
     for end in ends:
-        if end - MAX_MATCH_BYTES > last + _AHEAD:
-            yield begin, last + _AHEAD
-            begin = end - MAX_MATCH_BYTES
+        if end - before > last + ahead:
+            yield begin, last + ahead
+            begin = end - before
         last = end
-    yield begin, min(length, last + _AHEAD)
+    yield begin, last + ahead
+
+
+def _holds(ends: list[int], match: re.Match[bytes]) -> bool:
+    place = bisect_right(ends, match.start())
+    return place < len(ends) and ends[place] <= match.end()

@@ -13,6 +13,7 @@ from assay.scan.fold import Folder
 from assay.scan.hidden import examine_hidden
 from assay.scan.matcher import TooManyMatches
 from assay.scan.purpose import Purpose
+from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
 from assay.scan.structure import examine_structure
 from assay.scan.text import Text
@@ -114,6 +115,9 @@ def _by_text(seen: list[Seen]) -> Iterable[tuple[Text, list[Seen]]]:
 
 
 def _examined(seen: list[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
-    rules = {rule.id: rule for each in seen for number in each.found.candidates for rule in ruleset.rules_of(number)}
-    for _, rule in sorted(rules.items()):
-        yield from examine(rule, seen, purpose)
+    candidates: dict[str, tuple[Rule, list[Seen]]] = {}
+    for each in seen:
+        for rule in {rule.id: rule for number in each.found.candidates for rule in ruleset.rules_of(number)}.values():
+            candidates.setdefault(rule.id, (rule, []))[1].append(each)
+    for _, (rule, texts) in sorted(candidates.items()):
+        yield from examine(rule, texts, seen, purpose)
