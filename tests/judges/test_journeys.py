@@ -120,6 +120,9 @@ async def test_a_refuted_critical_does_not_count(judged: Registry, model: FakeMo
     judge = next(scan for scan in detail["scanResults"] if scan["tier"] == 2)
     assert [(each["ruling"], each["reason"]) for each in judge["rulings"]] == [("refuted", "It is only described.")]
     assert (judge["outcome"], judge["score"], judge["path"]) == ("PASS", 100, "judged")
+    log = (await judged.client.get("/api/v1/skills/acme/tools/greet/versions/1.0.0/sarif")).json()
+    found = next(run for run in log["runs"] if run["tool"]["driver"]["properties"]["tier"] == 1)["results"]
+    assert found[0]["suppressions"][0]["justification"] == "The judge has refuted it: It is only described."
     for page in ("/skills/acme/tools/greet", "/skills/acme/tools/greet/versions/1.0.0", f"/submissions/{detail['id']}"):
         assert "It is only described." in (await judged.client.get(page)).text, page
 
