@@ -234,6 +234,17 @@ async def test_the_same_bytes_are_judged_once(
     assert len(model.asked) == 3 * calls
 
 
+async def test_equal_bytes_that_come_at_once_are_judged_once(judged: Registry, model: FakeModel) -> None:
+    """I83: fifty forks that come in one batch are paid for like one; who comes second waits for the first."""
+    model.behave = lambda asked: replace(completion(asked.honest()), delay_seconds=0.2)
+    for number in range(6):
+        judged.github.add_repository(f"fork{number}/tools", files={"SKILL.md": a_skill("greet")})
+        await judged.submit(f"fork{number}/tools", "greet")
+    await judged.work()
+    assert sorted(asked.judging for asked in model.asked) == ["instructions", "purpose"]
+    assert (await judged.client.get("/api/v1/skills")).json()["total"] == 6
+
+
 async def health(registry: Registry) -> dict:
     answer = await registry.client.get("/api/v1/queue/health", headers={"X-Internal-Key": SECRET})
     assert answer.status_code == 200, json.dumps(answer.json())

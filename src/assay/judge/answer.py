@@ -71,6 +71,8 @@ def check_answer(text: str, brief: Brief) -> Checked:
             raise BadAnswer(f"it reports part {found.file}, which there is not")
     if sorted(ruled.question for ruled in answer.rulings) != [each.number for each in brief.questions]:
         raise BadAnswer("it does not answer each question once")
+    if not all(plain(ruled.reason) for ruled in answer.rulings):
+        raise BadAnswer("it rules without a reason")
     problems = _integrity(answer, brief)
     findings = [] if problems else _findings(answer, brief)
     return Checked((*problems, *findings), _rulings(answer, brief, is_sound=not problems))
