@@ -59,6 +59,7 @@ BROKEN: dict[str, tuple[Behaviour, str]] = {
     "half an answer": (lambda asked: completion(asked.honest(), finish_reason="length"), "llm_bad_answer"),
     "a refusal": (lambda a: completion("", message={"content": None, "refusal": "no"}), "llm_bad_answer"),
     "another form": (lying(verdict="clean"), "llm_bad_answer"),
+    "a field that no database keeps": (lying(**{"a\0b": "clean"}), "llm_bad_answer"),
     "a file that is not there": (
         lying(findings=[{"file": 99, "line": 1, "kind": "x", "severity": "low", "confidence": 1, "reason": ""}]),
         "llm_bad_answer",

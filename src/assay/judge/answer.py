@@ -63,7 +63,8 @@ def check_answer(text: str, brief: Brief) -> Checked:
     try:
         answer = msgspec.json.decode(text, type=_Answer)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
-        raise BadAnswer(f"it is not of the form that was asked for: {str(problem)[:200]}") from None
+        # What is wrong may be told in the model's own words.
+        raise BadAnswer(f"it is not of the form that was asked for: {plain(str(problem))[:200]}") from None
     for found in answer.findings:
         if found.kind not in brief.asked.kinds:
             raise BadAnswer(f"it reports {found.kind[:50]!r}, which was not asked for")
