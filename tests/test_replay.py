@@ -74,6 +74,7 @@ async def test_what_a_ruleset_would_change_is_known_before_it_is_active(registry
     assert (await registry.client.post("/api/v1/admin/replay", json={})).status_code == 401
     wrong = await registry.client.post("/api/v1/admin/replay", json={"files": {"a.toml": "x"}}, headers=KEY)
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_rule")
+    assert (await registry.client.get("/api/v1/admin/replay?ruleset=%00", headers=KEY)).status_code == 400
 
 
 async def test_the_rules_of_now_change_nothing(registry: Registry) -> None:

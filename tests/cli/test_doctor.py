@@ -3,11 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
+from assay.cli.doctor.judge import check_judge
 from assay.cli.doctor.registry import check_registry
 from assay.edge.keys import skill_key
 from assay.edge.redis import RedisEdge
+from assay.settings import Settings
 from tests.cli.live import Live, assay
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET, Registry
@@ -45,6 +48,25 @@ def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
     assert (ran.code, checks["database"]["health"]) == (1, "ill")
     assert "ASSAY_DATABASE_URL" in checks["database"]["advice"]
     assert checks["queue, blobs, catalogue, edge copy, GitHub"]["health"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("more", "health", "named"),
+    [
+        ({"llm_url": None, "llm_model": None}, "well", ""),
+        ({"llm_prompt_price": 0.15}, "well", ""),
+        ({}, "odd", "ASSAY_LLM_PROMPT_PRICE"),
+        ({"llm_prompt_price": 0.15, "llm_daily_budget": None}, "odd", "ASSAY_LLM_DAILY_BUDGET"),
+    ],
+    ids=["none", "priced", "without a price", "without a budget"],
+)
+def test_a_budget_that_stops_nothing_is_odd(
+    settings: Settings, more: dict[str, object], health: str, named: str
+) -> None:
+    """I83: nobody learns from a bill that the budget of the judge never counted."""
+    judged = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m"} | more
+    check = check_judge(Settings.model_validate(settings.model_dump() | judged))
+    assert (check.health.value, named in check.advice) == (health, True)
 
 
 async def test_what_is_listed_is_looked_at(registry: Registry) -> None:

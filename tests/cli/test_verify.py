@@ -12,8 +12,12 @@ import jsonschema_rs
 import pytest
 
 from assay.keyring import KeyFiles, open_keys, rotate_keys
+from assay.scan.scan import ENGINE
 from tests.cli.here import assay_here
 from tests.conftest import Registry
+from tests.deepscan.deliveries import CRITICAL, HandNode
+from tests.review.cases import waiting
+from tests.review.test_suppress import suppress
 from tests.skills import a_skill
 
 FILES = {
@@ -164,6 +168,39 @@ async def test_exports_of_a_version(registry: Registry, tmp_path: Path) -> None:
     for export in ("report", "sarif", "hallmark", "skill.oms.sig"):
         assert f"{about}/{export}" in page
     assert (await registry.client.get(f"/api/v1/skills/{NAME}/versions/9.9.9/sarif")).status_code == 404
+
+
+async def test_exports_have_what_every_tier_and_every_person_said(registry: Registry) -> None:
+    """What an external tool found is a run of its own, one that has not looked has none, and what does not count says why."""
+    number = await waiting(registry)
+    await suppress(registry, number)
+    await registry.work()
+    about = "/api/v1/skills/acme/tools/tidy/versions/1.0.0"
+    node = HandNode(registry)
+    found = CRITICAL | {"confidence": 0.5}
+    assert (await node.deliver(node.result(await node.claim(), findings=[found]))).status_code == 200
+    for _ in range(3):
+        failed = node.result(await node.claim("njsscan"), status="error", error="It crashed.")
+        assert (await node.deliver(failed)).status_code == 200
+    log = (await registry.client.get(f"{about}/sarif")).json()
+    assert [error.message for error in jsonschema_rs.validator_for(SARIF).iter_errors(log)] == []
+    runs = {run["tool"]["driver"]["properties"]["engine"]: run for run in log["runs"]}
+    assert set(runs) == {ENGINE, "semgrep", "njsscan"}
+    excused = {each["ruleId"]: each["suppressions"] for each in runs[ENGINE]["results"]}
+    assert excused.pop("DR-001")[0]["justification"].endswith(": Its own <i>installer</i>.")
+    assert list(excused.values()) == [[]] * len(excused)
+    [result] = runs["semgrep"]["results"]
+    assert (result["ruleId"], result["level"]) == ("assay.python.remote-code", "error")
+    assert runs["semgrep"]["tool"]["driver"]["version"] == "1.0"
+    assert runs["njsscan"]["invocations"][0]["executionSuccessful"] is False
+    report = (await registry.client.get(f"{about}/report")).json()
+    assert {each["tool"]: each["status"] for each in report["deepScans"]} == {
+        "kingfisher": "pending",
+        "njsscan": "error",
+        "semgrep": "findings",
+    }
+    told = {each["ruleId"]: each["suppressed"] for each in report["scans"][0]["findings"]}
+    assert told["DR-001"]["reason"] == "Its own <i>installer</i>."
 
 
 def test_a_rotation_keeps_the_old_keys_under_their_ids(tmp_path: Path) -> None:

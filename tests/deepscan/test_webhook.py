@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from assay.deepscan.messages import LARGEST_RESULT_BYTES
 from assay.deepscan.signature import SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
@@ -167,9 +168,16 @@ async def test_without_a_secret_nothing_is_taken(registry: Registry, work: tuple
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.just("a\0b"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
     max_leaves=5,
+)
+GIVEN_OUT_AGAIN = text(
+    """
+    UPDATE deep_scan SET status = 'running', attempts = 1, tool_version = NULL, finished_at = NULL, error = NULL,
+        node_id = :nodeId, lease = :lease, lease_expires_at = now()
+    WHERE id = :scan
+    """
 )
 FIELDS = ("deliveryId", "scanId", "nodeId", "lease", "tool", "toolVersion", "contentDigest", "commit", "status")
 MORE = ("findings", "leftOut", "error", "durationMs", "sandbox", "surprise")
@@ -178,9 +186,21 @@ MORE = ("findings", "leftOut", "error", "durationMs", "sandbox", "surprise")
 async def test_no_body_gives_anything_but_what_is_documented(
     registry: Registry, work: tuple[HandNode, dict[str, Any]]
 ) -> None:
-    """R28: whatever is signed and sent, the answer is one of these, and nothing is taken down by what is not a result."""
+    """R28: whatever is signed and sent, the answer is one of these, and nothing is taken down by what is not a result.
+    Each body finds the scan without a result, so that it is read to its end.
+    """
     node, taken = work
-    bodies: list[bytes] = []
+    harmless = CRITICAL | {"confidence": 0.5}
+    bodies: list[bytes] = [
+        json.dumps(node.result(taken, **said)).encode()
+        for said in (
+            {"toolVersion": "1\0"},
+            {"sandbox": {"landlock": "\0"}},
+            {"sandbox": {"\0": "refused"}},
+            {"findings": [harmless | {"file": "a\0b"}]},
+            {"findings": [harmless | {"message": "a\0b"}]},
+        )
+    ]
 
     @settings(max_examples=60, database=None, suppress_health_check=list(HealthCheck))
     @given(st.binary(max_size=60) | st.dictionaries(st.sampled_from(FIELDS + MORE), JSON, max_size=4), st.booleans())
@@ -188,7 +208,7 @@ async def test_no_body_gives_anything_but_what_is_documented(
         if isinstance(change, bytes):
             bodies.append(change)
         elif nested:
-            bodies.append(json.dumps(node.result(taken, findings=[CRITICAL | change])).encode())
+            bodies.append(json.dumps(node.result(taken, findings=[harmless | change])).encode())
         else:
             bodies.append(json.dumps(node.result(taken) | change).encode())
 
@@ -198,4 +218,7 @@ async def test_no_body_gives_anything_but_what_is_documented(
         assert answer.status_code in (200, 400, 409), (body, answer.text)
         if answer.status_code == 200:
             assert answer.json()["status"] in ("clean", "findings", "not_applicable", "pending", "error")
+            assert answer.json()["alreadyKnown"] is False
+            async with registry.app.store.begin() as db:
+                await db.execute(GIVEN_OUT_AGAIN, taken | {"scan": taken["scans"][0]["scanId"]})
     assert (await registry.client.get("/healthz")).status_code == 200

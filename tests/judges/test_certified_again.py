@@ -9,6 +9,7 @@ import msgspec
 
 from assay.llm.fake import FakeModel
 from tests.conftest import Registry
+from tests.deepscan.deliveries import CRITICAL, HandNode
 from tests.review.cases import a_doubtful_skill, decide
 from tests.skills import a_skill
 
@@ -22,7 +23,9 @@ async def certified(registry: Registry, name: str) -> tuple[Any, ...]:
     assert (predicate["tier"], predicate["score"]) == (skill["certTier"], skill["certScore"])
     assert (predicate["skill"], predicate["commit"]) == (name, version["commit"])
     assert datetime.fromisoformat(predicate["certifiedAt"]) == datetime.fromisoformat(skill["certifiedAt"])
-    return predicate["tier"], predicate["path"]
+    seen = {(scan["tier"], scan["engine"], scan["ruleset"]) for scan in served["scans"]}
+    assert {(scan["tier"], scan["engine"], scan["ruleset"]) for scan in predicate["scans"]} == seen
+    return predicate["tier"], predicate["path"], predicate["outcome"], len(seen)
 
 
 def asking(registry: Registry) -> Registry:
@@ -37,16 +40,40 @@ async def test_the_newest_verdict_is_signed_for_the_version_as_it_was(judged: Re
     repository = judged.github.add_repository("acme/tools", files=files)
     await judged.submit("acme/tools", "greet", "skills/greet/SKILL.md")
     await judged.work()
-    assert await certified(judged, "acme/tools/greet") == ("SCANNED", "fast-approve")
+    assert await certified(judged, "acme/tools/greet") == ("SCANNED", "fast-approve", "PASS", 1)
     first = repository.sha
     repository.push({"README.md": "Another commit, the same skill.\n"})
     await judged.submit("acme/tools", "greet", "skills/greet/SKILL.md")
     await asking(judged).work()
-    assert await certified(judged, "acme/tools/greet") == ("VERIFIED", "judged")
+    assert await certified(judged, "acme/tools/greet") == ("VERIFIED", "judged", "PASS", 2)
     listing = (await judged.client.get("/api/v1/skills/acme/tools/greet")).json()
     assert (listing["versions"][0]["commit"], repository.sha == first) == (first, False)
     kinds = [each["kind"] for each in (await judged.client.get("/api/v1/changes")).json()["changes"]]
     assert kinds == ["publish", "update"], "one round is one change"
+
+
+async def test_trust_falls_back_with_the_version(judged: Registry) -> None:
+    """I16: in the transaction that takes the live version away, the listing has tier and trust of the one before."""
+    repository = judged.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
+    await judged.submit("acme/tools", "greet")
+    await judged.work()
+    assert await standing(judged) == ("1.0.0", "VERIFIED", 85, "T3")
+    repository.push({"run.py": "print('hello')\n"})
+    await judged.submit("acme/tools", "greet")
+    await judged.work()
+    assert await standing(judged) == ("1.0.1", "SCANNED", 60, "T2")
+    node = HandNode(judged)
+    work, live = await node.claim(), (await judged.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]
+    places = [scan["contentDigest"] for scan in work["scans"]]
+    answer = await node.deliver(node.result(work, places.index(live["contentDigest"]), findings=[CRITICAL]))
+    assert answer.json()["withdrawn"] == ["acme/tools/greet"]
+    assert await standing(judged) == ("1.0.0", "VERIFIED", 85, "T3")
+
+
+async def standing(registry: Registry) -> tuple[Any, ...]:
+    """What a listing is worth at the moment."""
+    skill = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]
+    return tuple(skill[name] for name in ("currentVersion", "certTier", "trustScore", "trustTier"))
 
 
 async def test_what_a_person_approved_stays_so_whoever_submits_it(registry: Registry) -> None:
@@ -56,9 +83,9 @@ async def test_what_a_person_approved_stays_so_whoever_submits_it(registry: Regi
     number = (await registry.submit("acme/tools", "tidy", "skills/tidy/SKILL.md"))["id"]
     await registry.work()
     assert (await decide(registry, number, "approve")).status_code == 200
-    assert await certified(registry, "acme/tools/tidy") == ("CERTIFIED", "reviewed")
+    assert await certified(registry, "acme/tools/tidy") == ("CERTIFIED", "reviewed", "CONCERNS", 1)
     other = (await registry.submit("acme/tools", "Tidy", "skills/tidy/SKILL.md"))["id"]
     lenient = replace(registry.tools.policy, publish_score=50)
     await replace(registry, tools=replace(registry.tools, policy=lenient)).work()
     assert (other != number, (await registry.read(other))["state"]) == (True, "PUBLISHED")
-    assert await certified(registry, "acme/tools/tidy") == ("CERTIFIED", "reviewed")
+    assert await certified(registry, "acme/tools/tidy") == ("CERTIFIED", "reviewed", "PASS", 1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from assay.github.fake import FakeGitHub
 from assay.judge.policy import judge_report
@@ -58,6 +59,7 @@ BROKEN: dict[str, tuple[Behaviour, str]] = {
     "half an answer": (lambda asked: completion(asked.honest(), finish_reason="length"), "llm_bad_answer"),
     "a refusal": (lambda a: completion("", message={"content": None, "refusal": "no"}), "llm_bad_answer"),
     "another form": (lying(verdict="clean"), "llm_bad_answer"),
+    "a field that no database keeps": (lying(**{"a\0b": "clean"}), "llm_bad_answer"),
     "a file that is not there": (
         lying(findings=[{"file": 99, "line": 1, "kind": "x", "severity": "low", "confidence": 1, "reason": ""}]),
         "llm_bad_answer",
@@ -101,6 +103,30 @@ async def test_a_bad_answer_is_asked_for_once_more(judged: Registry, model: Fake
     assert judgement.integrity == ()
     assert len(model.asked) == 3
     assert judgement.usage.prompt_tokens == 3000
+
+
+async def test_a_model_that_only_babbles_is_seen_and_costs_less_and_less(judged: Registry, model: FakeModel) -> None:
+    """I37, I83: an answer that is none is a failure, however promptly it comes, and what it cost stands with the scan;
+    a skill that makes a model babble cannot spend the budget of all the others.
+    """
+    model.behave = says("I am happy to help!")
+    for _ in range(3):
+        with pytest.raises(ScannerError) as raised:
+            await ask(judged, since=timedelta(hours=1))
+        assert raised.value.code == "llm_bad_answer"
+    assert raised.value.retry_after_seconds < 60
+    assert "judge_down" in await alarms(judged)
+    async with judged.app.store.begin() as db:
+        await db.execute(text("UPDATE scan SET created_at = created_at - interval '10 minutes' WHERE tier = 2"))
+    with pytest.raises(ScannerError) as raised:
+        await ask(judged, since=timedelta(hours=1))
+    assert 600 <= raised.value.retry_after_seconds <= 900
+    async with judged.app.store.begin() as db:
+        [scan] = [each for each in await list_scans(db, SOURCE.digest) if each.tier == 2]
+    assert 4 * 2000 <= scan.usage.prompt_tokens <= 1000 * len(model.asked), "at least two answers each time"
+    model.behave = FakeModel().behave
+    await ask(judged)
+    assert "judge_down" not in await alarms(judged)
 
 
 @pytest.mark.parametrize(

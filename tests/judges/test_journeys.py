@@ -120,6 +120,9 @@ async def test_a_refuted_critical_does_not_count(judged: Registry, model: FakeMo
     judge = next(scan for scan in detail["scanResults"] if scan["tier"] == 2)
     assert [(each["ruling"], each["reason"]) for each in judge["rulings"]] == [("refuted", "It is only described.")]
     assert (judge["outcome"], judge["score"], judge["path"]) == ("PASS", 100, "judged")
+    log = (await judged.client.get("/api/v1/skills/acme/tools/greet/versions/1.0.0/sarif")).json()
+    found = next(run for run in log["runs"] if run["tool"]["driver"]["properties"]["tier"] == 1)["results"]
+    assert found[0]["suppressions"][0]["justification"] == "The judge has refuted it: It is only described."
     for page in ("/skills/acme/tools/greet", "/skills/acme/tools/greet/versions/1.0.0", f"/submissions/{detail['id']}"):
         assert "It is only described." in (await judged.client.get(page)).text, page
 
@@ -229,6 +232,17 @@ async def test_the_same_bytes_are_judged_once(
     await judged.submit("fork/tools", "greet")
     await judged.work()
     assert len(model.asked) == 3 * calls
+
+
+async def test_equal_bytes_that_come_at_once_are_judged_once(judged: Registry, model: FakeModel) -> None:
+    """I83: fifty forks that come in one batch are paid for like one; who comes second waits for the first."""
+    model.behave = lambda asked: replace(completion(asked.honest()), delay_seconds=0.2)
+    for number in range(6):
+        judged.github.add_repository(f"fork{number}/tools", files={"SKILL.md": a_skill("greet")})
+        await judged.submit(f"fork{number}/tools", "greet")
+    await judged.work()
+    assert sorted(asked.judging for asked in model.asked) == ["instructions", "purpose"]
+    assert (await judged.client.get("/api/v1/skills")).json()["total"] == 6
 
 
 async def health(registry: Registry) -> dict:

@@ -17,9 +17,11 @@ LARGEST_MESSAGE_BYTES = 64 * 1024
 # The kinds of a content's digest and of a commit; an upload is its own commit.
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Commit = Annotated[str, msgspec.Meta(pattern="^(sha256:)?[0-9a-f]{7,64}$")]
-Words = Annotated[str, msgspec.Meta(max_length=500)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Version = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+# The one character that the database does not keep.
+WITHOUT_NUL = "^[^\\x00]*$"
+Words = Annotated[str, msgspec.Meta(max_length=500, pattern=WITHOUT_NUL)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=WITHOUT_NUL)]
+Version = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=WITHOUT_NUL)]
 Refusals = Annotated[dict[Name, Words], msgspec.Meta(max_length=10)]
 
 
@@ -34,7 +36,7 @@ class FindingMessage(Message, frozen=True):
     family: Name
     severity: Severity
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    file: Annotated[str, msgspec.Meta(max_length=1000)]
+    file: Annotated[str, msgspec.Meta(max_length=1000, pattern=WITHOUT_NUL)]
     line: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
     excerpt: Annotated[str, msgspec.Meta(max_length=200)]
     message: Words
@@ -80,7 +82,7 @@ class NodeMessage(Message, frozen=True):
     capacity: Annotated[int, msgspec.Meta(ge=1, le=1000)]
     tools: Annotated[dict[DeepTool, Version], msgspec.Meta(max_length=10)]
     in_flight: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
-    url: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+    url: Words | None = None
     sandbox: Refusals = {}
     leases: Annotated[list[UUID], msgspec.Meta(max_length=100)] = []
 

@@ -63,7 +63,8 @@ def check_answer(text: str, brief: Brief) -> Checked:
     try:
         answer = msgspec.json.decode(text, type=_Answer)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
-        raise BadAnswer(f"it is not of the form that was asked for: {str(problem)[:200]}") from None
+        # What is wrong may be told in the model's own words.
+        raise BadAnswer(f"it is not of the form that was asked for: {plain(str(problem))[:200]}") from None
     for found in answer.findings:
         if found.kind not in brief.asked.kinds:
             raise BadAnswer(f"it reports {found.kind[:50]!r}, which was not asked for")
@@ -71,6 +72,8 @@ def check_answer(text: str, brief: Brief) -> Checked:
             raise BadAnswer(f"it reports part {found.file}, which there is not")
     if sorted(ruled.question for ruled in answer.rulings) != [each.number for each in brief.questions]:
         raise BadAnswer("it does not answer each question once")
+    if not all(plain(ruled.reason) for ruled in answer.rulings):
+        raise BadAnswer("it rules without a reason")
     problems = _integrity(answer, brief)
     findings = [] if problems else _findings(answer, brief)
     return Checked((*problems, *findings), _rulings(answer, brief, is_sound=not problems))

@@ -78,12 +78,14 @@ class Brief:
     def _asked(self) -> str:
         if not self.questions:
             return "There are no questions; rulings is empty."
+        # What a scanner says may quote the skill, and names of files are the skill's: it is material like the rest.
         asked = "\n".join(
             f"Question {each.number}: {json.dumps(each.finding.file)} line {each.finding.line}: "
-            f"{each.finding.message} ({each.finding.severity.value})"
+            f"{json.dumps(each.finding.message)} ({each.finding.severity.value})"
             for each in self.questions
         )
-        return f"Questions, which a scanner without understanding has raised:\n{asked}"
+        told = "Rule on each of these questions, which a scanner without understanding has raised:"
+        return f"{told}\n<<<{self.boundary} questions>>>\n{asked}\n<<<{self.boundary} end of questions>>>"
 
 
 def write_briefs(source: Source, report: Report, *, room: int, rng: random.Random) -> list[Brief]:

@@ -13,6 +13,8 @@ OVERLAP_LINES = 5
 # A line longer than that is cut; a window holds many of these.
 LONGEST_LINE = 2_000
 OVERLAP_CHARACTERS = 200
+# An answer has a receipt for each piece, and only so much room.
+MOST_PIECES = 80
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 # Bytes that texts do not have; and how many of them an image has at least.
 ODD = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -119,7 +121,7 @@ def cut(files: Mapping[str, bytes], room: int, most_parts: int) -> list[list[Pie
     left = 0
     for piece in _all_pieces(files, room):
         size = _size(piece)
-        if not parts or size > left:
+        if not parts or size > left or len(parts[-1]) == MOST_PIECES:
             if len(parts) == most_parts:
                 raise TooLarge
             parts.append([])

@@ -157,7 +157,7 @@ def schema_of(asked: Pass) -> dict[str, Any]:
 
 
 # Digest over every word and form that a model is given; how texts are laid out counts, too.
-LAYOUT = 1
+LAYOUT = 2
 PROMPT = digest_of(
     msgspec.json.encode(
         (LAYOUT, SYSTEM, [(each.name, each.task, dict(each.kinds), schema_of(each)) for each in PASSES]),

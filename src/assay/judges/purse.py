@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import structlog
@@ -19,6 +19,14 @@ LONGEST_PAUSE = timedelta(minutes=15)
 MAY_BE_CHARGED = frozenset({"llm_timed_out", "llm_bad_answer"})
 
 
+@dataclass
+class Bill:
+    """What one call came to: what it cost, and what is wrong with the answer, if anything is."""
+
+    usage: Usage = field(default_factory=Usage)
+    problem: str | None = None
+
+
 @dataclass(frozen=True)
 class Purse:
     """What all processes together may spend in a day, in millionths; None is no limit."""
@@ -29,33 +37,30 @@ class Purse:
     budget_micros: int | None
 
     @asynccontextmanager
-    async def paying(self, most: Usage) -> AsyncIterator[list[Usage]]:
+    async def paying(self, most: Usage) -> AsyncIterator[Bill]:
         """Set the most aside that a call can cost, and settle with what it did cost. Raises ScannerError."""
-        now, paid = self.clock.now(), list[Usage]()
+        now, bill = self.clock.now(), Bill()
         async with self.store.begin() as db:
             is_granted = await reserve(db, now, most.cost_micros, self.budget_micros)
         if not is_granted:
             raise self._spent(now)
         try:
-            yield paid
+            yield bill
         except ScannerError as problem:
             # What is not charged is given back; what may have been stays set aside, also if the process dies here.
-            if problem.code not in MAY_BE_CHARGED:
-                await self._settle(now, most, Usage())
-            await self.note_failure(problem)
+            given_back = Usage() if problem.code in MAY_BE_CHARGED else most
+            await self._settle(now, given_back, Bill(problem=problem.message))
             raise
-        await self._settle(now, most, sum(paid, Usage()))
+        await self._settle(now, most, bill)
 
-    async def note_failure(self, problem: ScannerError) -> None:
-        """Let everybody know how the endpoint does."""
+    async def _settle(self, reserved_at: datetime, most: Usage, bill: Bill) -> None:
+        """Also lets everybody know how the model does. What is no answer is a failure, however promptly it comes."""
         async with self.store.begin() as db:
-            await note_no_answer(db, self.model, self.clock.now(), problem.message)
-
-    async def _settle(self, reserved_at: datetime, most: Usage, usage: Usage) -> None:
-        async with self.store.begin() as db:
-            await settle_cost(db, reserved_at.date(), most.cost_micros, usage)
-            if usage.prompt_tokens:
+            await settle_cost(db, reserved_at.date(), most.cost_micros, bill.usage)
+            if bill.problem is None:
                 await note_answer(db, self.model, self.clock.now())
+            else:
+                await note_no_answer(db, self.model, self.clock.now(), bill.problem)
 
     def _spent(self, now: datetime) -> ScannerError:
         tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), now.tzinfo)

@@ -1,18 +1,14 @@
-"""SARIF 2.1.0: rules and findings in the format in which code hosts take them; and the log of a published version."""
+"""SARIF 2.1.0: rules and findings in the format in which code hosts take them."""
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from assay import __version__
 from assay.model.finding import Finding, Severity
-from assay.model.scan import Scan
-from assay.model.verdict import Outcome
 from assay.scan.rule import Rule
-from assay.scan.ruleset import Ruleset
 
 Json = dict[str, Any]
 
@@ -92,41 +88,3 @@ def fingerprint_of(finding: Finding, path: str, seen: Counter[str]) -> str:
     text = "\0".join((finding.rule_id, path, finding.excerpt or finding.message))
     seen[text] += 1
     return hashlib.sha256(f"{text}\0{seen[text]}".encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-BASE = "SKILLROOT"
-
-
-def version_log(name: str, version: str, scans: Sequence[Scan], ruleset: Ruleset) -> Json:
-    """One run for every scan of a version, with the tier, the engine and the rules that it was made by."""
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(name, version, scan, ruleset) for scan in scans]}
-
-
-def _run(name: str, version: str, scan: Scan, ruleset: Ruleset) -> Json:
-    report, seen = scan.report, Counter[str]()
-    known = {rule.id: rule for rule in ruleset.rules} if report.ruleset == ruleset.version else {}
-    ids = list(dict.fromkeys(finding.rule_id for finding in report.findings))
-    driver: Json = {
-        "name": "Assay",
-        "version": __version__,
-        "properties": {"engine": report.engine, "ruleset": report.ruleset, "tier": scan.tier},
-        "rules": [rule_of(known[each]) if each in known else {"id": each} for each in ids],
-    }
-    if scan.model:
-        driver["properties"]["model"] = scan.model
-    failed = scan.outcome is Outcome.ERROR
-    invocation: Json = {"executionSuccessful": not failed}
-    if failed:
-        invocation["toolExecutionNotifications"] = [{"level": "error", "message": {"text": scan.problem or "failed"}}]
-    results = [
-        result_of(finding, finding.file, BASE, seen, name) | {"ruleIndex": ids.index(finding.rule_id)}
-        for finding in report.findings
-    ]
-    return {
-        "tool": {"driver": driver},
-        "invocations": [invocation],
-        "originalUriBaseIds": {BASE: {"description": {"text": f"The folder of {name} {version}."}}},
-        "columnKind": "unicodeCodePoints",
-        "properties": {"skill": name, "version": version, "contentDigest": report.digest, "score": scan.score},
-        "results": results,
-    }

@@ -35,9 +35,10 @@ SAVE = text(
             :model, :prompt_tokens, :completion_tokens, :cost_micros, CAST(:rulings AS jsonb))
         ON CONFLICT (content_digest, tier, engine, ruleset) DO UPDATE SET
             outcome = excluded.outcome, decision = excluded.decision, path = excluded.path, score = excluded.score,
-            duration_ms = excluded.duration_ms, model = excluded.model, prompt_tokens = excluded.prompt_tokens,
-            completion_tokens = excluded.completion_tokens,
+            duration_ms = excluded.duration_ms, model = excluded.model,
             -- What was paid for it before was paid all the same.
+            prompt_tokens = coalesce(scan.prompt_tokens, 0) + excluded.prompt_tokens,
+            completion_tokens = coalesce(scan.completion_tokens, 0) + excluded.completion_tokens,
             cost_micros = coalesce(scan.cost_micros, 0) + excluded.cost_micros,
             rulings = excluded.rulings, problem = NULL, created_at = now()
         RETURNING id
@@ -49,12 +50,17 @@ SAVE = text(
     FROM kept, jsonb_to_recordset(CAST(:findings AS jsonb)) AS seen ({recordset(FINDING_COLUMNS)})
     """
 )
-# The first failure stands: since when the judge has failed is what one wants to know.
+# The first failure stands: since when the judge has failed is what one wants to know, and what all of them cost.
 FAIL = text(
     """
-    INSERT INTO scan (content_digest, tier, engine, ruleset, has_code, outcome, duration_ms, problem)
-    VALUES (:digest, 2, :engine, :prompt, :has_code, 'ERROR', 0, :problem)
-    ON CONFLICT (content_digest, tier, engine, ruleset) DO UPDATE SET problem = excluded.problem
+    INSERT INTO scan (content_digest, tier, engine, ruleset, has_code, outcome, duration_ms, problem,
+        prompt_tokens, completion_tokens, cost_micros)
+    VALUES (:digest, 2, :engine, :prompt, :has_code, 'ERROR', 0, :problem,
+        :prompt_tokens, :completion_tokens, :cost_micros)
+    ON CONFLICT (content_digest, tier, engine, ruleset) DO UPDATE SET problem = excluded.problem,
+        prompt_tokens = coalesce(scan.prompt_tokens, 0) + excluded.prompt_tokens,
+        completion_tokens = coalesce(scan.completion_tokens, 0) + excluded.completion_tokens,
+        cost_micros = coalesce(scan.cost_micros, 0) + excluded.cost_micros
         WHERE scan.outcome = 'ERROR'
     RETURNING created_at
     """
@@ -102,8 +108,19 @@ async def save_judgement(db: AsyncConnection, judgement: Judgement, verdict: Ver
 
 
 async def note_judge_error(
-    db: AsyncConnection, digest: str, engine: str, prompt: str, *, has_code: bool, problem: str
+    db: AsyncConnection, digest: str, engine: str, prompt: str, paid: Usage, *, has_code: bool, problem: str
 ) -> datetime | None:
-    """Write down that the judge failed over this content. Returns since when, or None if it has answered meanwhile."""
-    values = {"digest": digest, "engine": engine, "prompt": prompt, "has_code": has_code, "problem": problem[:500]}
+    """Write down that the judge failed over this content, and what that cost. Returns since when, or None if it has
+    answered meanwhile.
+    """
+    values = {
+        "digest": digest,
+        "engine": engine,
+        "prompt": prompt,
+        "has_code": has_code,
+        "problem": problem[:500],
+        "prompt_tokens": paid.prompt_tokens,
+        "completion_tokens": paid.completion_tokens,
+        "cost_micros": paid.cost_micros,
+    }
     return (await db.execute(FAIL, values)).scalar_one_or_none()

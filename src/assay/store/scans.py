@@ -175,7 +175,7 @@ def _scan(row: Any, findings: Sequence[Finding]) -> Scan:
         ),
         created_at=row.created_at,
         model=row.model,
-        usage=Usage(row.prompt_tokens, row.completion_tokens, row.cost_micros) if row.model else None,
+        usage=None if row.prompt_tokens is None else Usage(row.prompt_tokens, row.completion_tokens, row.cost_micros),
         rulings=tuple(msgspec.convert(row.rulings, list[Ruled])),
         problem=row.problem,
     )

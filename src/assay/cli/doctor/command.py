@@ -11,6 +11,7 @@ from assay import settings
 from assay.app.opened import open_app
 from assay.cli.doctor.check import Check, Health, ill, unknown
 from assay.cli.doctor.deep_scans import check_deep_scans
+from assay.cli.doctor.judge import check_judge
 from assay.cli.doctor.machine import check_machine
 from assay.cli.doctor.registry import check_registry
 from assay.cli.exits import Exit
@@ -56,6 +57,7 @@ async def _all(chosen: Settings) -> AsyncIterator[Check]:
     for check in check_machine(chosen):
         yield check
     yield await check_deep_scans(chosen)
+    yield check_judge(chosen)
     try:
         async with open_app(chosen, application="assay doctor") as app:
             yield Check("database", Health.WELL, "answers, and its schema is the one of this release")

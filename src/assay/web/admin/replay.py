@@ -79,7 +79,9 @@ async def run_replay(assay: Assay, caller: CalledBy, data: JSONBody[ReplayBody])
 @get("/", summary="What a ruleset would change", responses=REFUSALS)
 async def get_replay(
     assay: Assay,
-    ruleset: Annotated[str, QueryParameter(max_length=100, description="The version of the ruleset.")],
+    ruleset: Annotated[
+        str, QueryParameter(max_length=100, pattern=r"^[^\x00]*$", description="The version of the ruleset.")
+    ],
     after: FromQuery[UUID | None] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=500)] = 100,
 ) -> FlipsView:

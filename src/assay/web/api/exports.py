@@ -11,10 +11,11 @@ from assay.model.naming import slug_in
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Manifest
 from assay.scan.ruleset import load_ruleset
-from assay.serve.sarif import version_log
+from assay.serve.version_log import version_log
 from assay.serve.versions import choose_version, read_version
 from assay.store.contents import list_files
 from assay.store.skills import find_oms_signature
+from assay.web.api.deep_scan_views import DeepScanView, present_deep_scan
 from assay.web.api.naming import disposition, wanted_name
 from assay.web.api.present import present_scan
 from assay.web.api.problems import problems
@@ -35,6 +36,7 @@ class ReportView(View, frozen=True):
     commit: str
     score: int
     scans: list[ScanView]
+    deep_scans: list[DeepScanView]
 
 
 def _named(content: Any, skill: Skill, version: SkillVersion, ending: str, media_type: str) -> Response[Any]:
@@ -47,7 +49,9 @@ def _named(content: Any, skill: Skill, version: SkillVersion, ending: str, media
 async def get_report(
     assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
 ) -> ReportView:
-    """All scans with their findings, newest first; what a judge refuted, and why."""
+    """All scans with their findings, newest first; what a judge refuted or a person suppressed, and why; what external
+    tools say.
+    """
     async with assay.store.snapshot() as db:
         detail = await read_version(db, wanted_name(owner, repo, skill), version)
     return ReportView(
@@ -56,7 +60,8 @@ async def get_report(
         content_digest=detail.version.content_digest,
         commit=detail.version.commit,
         score=detail.version.score,
-        scans=[present_scan(scan) for scan in detail.scans],
+        scans=[present_scan(scan, detail.said) for scan in detail.scans],
+        deep_scans=[present_deep_scan(scan) for scan in detail.deep_scans],
     )
 
 
@@ -64,10 +69,14 @@ async def get_report(
 async def get_sarif(
     assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
 ) -> Response[dict[str, Any]]:
-    """One run for each scan, with stable ids of rules, tier, engine and ruleset, as code hosts and editors read it."""
+    """One run for each scan of each tier, with stable ids of rules, tier, engine and ruleset, as code hosts and editors
+    read it. What does not count, because a judge refuted it or a person suppressed it, has `suppressions`.
+    """
     async with assay.store.snapshot() as db:
         detail = await read_version(db, wanted_name(owner, repo, skill), version)
-    log = version_log(detail.skill.name, detail.version.version, detail.scans, load_ruleset())
+    log = version_log(
+        detail.skill.name, detail.version.version, detail.scans, detail.deep_scans, detail.said, load_ruleset()
+    )
     return _named(log, detail.skill, detail.version, "sarif", SARIF)
 
 
