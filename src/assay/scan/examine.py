@@ -17,9 +17,11 @@ MAX_FINDINGS_PER_RULE_AND_FILE = 10
 FENCED_FACTOR = 0.7
 WARNED_FACTOR = 0.3
 QUOTED_FACTOR = 0.4
-EXCUSED_FACTOR = 0.4
+EXCUSED_FACTOR = 0.25
 # What a script does that belongs to a handbook of attacks.
 TOOL_FACTOR = 0.6
+# What a skill about security names in a list of such things.
+LISTED_FACTOR = 0.15
 # What is said not to be done.
 NEGATED_FACTOR = 0.1
 # A hint counts by how much of the skill it is; a plain sign of an attack counts in any amount of other text.
@@ -126,6 +128,8 @@ def _confidence(rule: Rule, text: Text, match: re.Match[bytes], purpose: Purpose
         confidence *= EXCUSED_FACTOR
     if text.is_negated(match.start(), region):
         confidence *= NEGATED_FACTOR
+    elif rule.teachable and purpose.is_security and text.is_listed(match.start(), match.end(), region):
+        confidence *= LISTED_FACTOR
     elif text.is_doubtful(match.start(), region):
         confidence *= WARNED_FACTOR
     elif text.is_quoted(match.start(), region):

@@ -17,7 +17,8 @@ _SECURITY = re.compile(
     rb"secur|pen-?test|penetration|red.?team|blue.?team|vulnerab|exploit|malware|threat|\battack|forensic|incident"
     rb"|offensive|hacking|\bctf\b|injection|\bxss\b|sqli|\brecon|osint|phish|ransom|\bsoc\b|siem|\byara\b|\bsigma\b"
     rb"|hunting|harden|adversar|bug.?bounty|\bcve|reverse.engineer|intrusion|lateral|exfil|cyber|\bc2\b|mitre|\bburp"
-    rb"|fuzz|jailbreak|guardrail|detect|privilege|evasion|bypass|owasp|zero.?trust|cryptograph|deobfuscat|wireless",
+    rb"|fuzz|jailbreak|guardrail|detect|privilege|evasion|bypass|owasp|zero.?trust|cryptograph|deobfuscat|wireless"
+    rb"|malicious|suspicious|untrusted|\bvet(?:s|ting)?\b|supply.chain",
     re.IGNORECASE,
 )
 # Handbooks are long: quoting an attack says less in a text where it is one of many than where it is half of it.

@@ -43,6 +43,15 @@ _LINK_REACH = 500
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 # A backtick is not among them: what stands in inline code is a command as often as a quotation.
 _QUOTES = b"\"'"
+# A bullet or a row of a table. What it names in quotes or as code is one of several things, unless it begins with what
+# is to be done with it.
+_ITEM = re.compile(rb"[ \t>]{0,12}(?:[-*+][ \t]{1,4}(?:\[[ x]\][ \t]{1,4})?|\|)")
+_TOLD_TO = re.compile(
+    rb"(?:\A|\|)[ \t*_]{0,4}(?:(?:first|then|next|now|always|also|please|you must|must),?[ ])?"
+    rb"(?:run|execute|paste|type|enter|use|install|call|start|launch|open|copy|do|apply|download|fetch|send|set)\b",
+    re.IGNORECASE,
+)
+_LINE_REACH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +176,14 @@ def is_negated(text: bytes, offset: int) -> bool:
 def is_quoted(text: bytes, offset: int) -> bool:
     """Whether what begins at this offset stands right behind a quotation mark."""
     return offset > 0 and text[offset - 1] in _QUOTES
+
+
+def is_listed(text: bytes, place: int) -> bool:
+    """Whether this stands in quotes or as code in an item of a list or a table, and the item tells nobody to do it."""
+    reach = max(0, place - _LINE_REACH)
+    line = text[text.rfind(b"\n", reach, place) + 1 or reach : place]
+    item = _ITEM.match(line)
+    if item is None:
+        return False
+    said = line[item.end() :]
+    return bool(said.count(b"`") % 2 or said.count(b'"') % 2) and _TOLD_TO.search(said) is None

@@ -10,7 +10,7 @@ from assay.model.finding import Region
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
-from assay.scan.region import Regions, is_negated, is_quoted, is_warned, regions_of
+from assay.scan.region import Regions, is_listed, is_negated, is_quoted, is_warned, regions_of
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,11 @@ class Text:
     def is_quoted(self, offset: int, region: Region) -> bool:
         """Whether a quotation begins here; in code and in the front matter a quotation mark only begins a value."""
         return self.is_prose and region is Region.PROSE and is_quoted(self.data, offset)
+
+    def is_listed(self, begin: int, end: int, region: Region) -> bool:
+        """Whether this stretch is named among other things, in quotes or as code."""
+        in_prose = self.is_prose and region is Region.PROSE
+        return in_prose and (is_listed(self.data, begin) or is_listed(self.data, end - 1))
 
     @property
     def is_prose(self) -> bool:
