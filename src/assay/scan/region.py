@@ -44,8 +44,8 @@ _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 # A backtick is not among them: what stands in inline code is a command as often as a quotation.
 _QUOTES = b"\"'"
 # A bullet or a row of a table. What it names in quotes or as code is one of several things, unless it begins with what
-# is to be done with it.
-_ITEM = re.compile(rb"[ \t>]{0,12}(?:[-*+][ \t]{1,4}(?:\[[ x]\][ \t]{1,4})?|\|)")
+# is to be done with it. Code in a numbered item is a step.
+_ITEM = re.compile(rb"[ \t>]{0,12}(?:[-*+][ \t]{1,4}(?:\[[ x]\][ \t]{1,4})?|\||(?P<step>\d{1,2}[.)][ \t]{1,4}))")
 _TOLD_TO = re.compile(
     rb"(?:\A|\|)[ \t*_]{0,4}(?:(?:first|then|next|now|always|also|please|you must|must),?[ ])?"
     rb"(?:run|execute|paste|type|enter|use|install|call|start|launch|open|copy|do|apply|download|fetch|send|set)\b",
@@ -186,4 +186,5 @@ def is_listed(text: bytes, place: int) -> bool:
     if item is None:
         return False
     said = line[item.end() :]
-    return bool(said.count(b"`") % 2 or said.count(b'"') % 2) and _TOLD_TO.search(said) is None
+    is_named = said.count(b'"') % 2 or (said.count(b"`") % 2 and not item["step"])
+    return bool(is_named) and _TOLD_TO.search(said) is None
