@@ -59,7 +59,7 @@ def alarm_table() -> str:
 
 def chore_table() -> str:
     """Everything that recurs."""
-    chores = all_chores(watch_limits(Settings.from_mapping({})), Clock())
+    chores = all_chores(watch_limits(Settings.from_mapping({})), Clock(), "")
     rows = [f"| {chore.name} | {chore.every_seconds:g} s | {chore.budget_seconds:g} s |" for chore in chores]
     return "\n".join(["| chore | every | at most |", "|---|---|---|", *rows])
 

@@ -98,7 +98,11 @@ async def test_after_activation_old_verdicts_are_stale_and_looked_at_again_while
     about = "/api/v1/skills/acme/tools/plain/versions/latest/report"
     assert [scan["stale"] for scan in (await registry.client.get(about)).json()["scans"]] == [True]
     calls = registry.github.count_api()
-    chore = next(each for each in all_chores(limits(registry), registry.app.clock) if each.name == FIND_STALE)
+    chore = next(
+        each
+        for each in all_chores(limits(registry), registry.app.clock, load_ruleset().version)
+        if each.name == FIND_STALE
+    )
     async with registry.app.store.begin() as db:
         await register_chores(db, [chore.rhythm])
     assert (await do_chore(registry.app.store, chore)).amount == 2
@@ -117,10 +121,12 @@ async def test_what_the_new_rules_refuse_is_taken_back_until_a_person_has_looked
     await publish_two(registry)
     rules = parse_ruleset(house("critical"))
     async with registry.app.store.begin() as db:
-        await register_chores(db, [each.rhythm for each in all_chores(limits(registry), registry.app.clock)])
+        await register_chores(
+            db, [each.rhythm for each in all_chores(limits(registry), registry.app.clock, load_ruleset().version)]
+        )
         assert await find_stale_verdicts(db, rules.version) == 2
 
-    async with open_scanners(ScannerOptions(1), rules.version, given=rules) as scanners:
+    async with open_scanners(ScannerOptions(1), rules) as scanners:
         looking = open_second_look(registry.app, registry.tools)
         await replace(looking, ruleset=rules.version, scanners=scanners).look()
     listed = (await registry.client.get("/api/v1/skills")).json()["skills"]

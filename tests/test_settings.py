@@ -90,6 +90,7 @@ CONTRACT = {
     "ASSAY_EDGE_URL": SecretStr("lmdb:"),
     "ASSAY_LEASE_SECONDS": 30,
     "ASSAY_ENQUEUE_CHUNK": 100,
+    "ASSAY_RULESET": None,
     "ASSAY_SCAN_PROCESSES": None,
     "ASSAY_RETRY_SECONDS": 30,
 }

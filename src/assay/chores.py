@@ -11,7 +11,6 @@ from assay.queue.periodic import Chore
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
 from assay.replay import FIND_STALE, find_stale_verdicts
 from assay.review.suppress import end_overdue
-from assay.scan.ruleset import load_ruleset
 from assay.serve.alarm import Code
 from assay.serve.alarms import RECONCILE, WATCH, raise_alarms
 from assay.serve.facts import WatchLimits, read_facts
@@ -26,9 +25,10 @@ from assay.store.reconcile import correct_counts
 log = structlog.get_logger()
 
 
-def all_chores(limits: WatchLimits, clock: Clock) -> tuple[Chore, ...]:
-    """Every worker runs all of them; a lock in the database makes that one at a time."""
-    ruleset = load_ruleset().version
+def all_chores(limits: WatchLimits, clock: Clock, ruleset: str) -> tuple[Chore, ...]:
+    """Every worker runs all of them; a lock in the database makes that one at a time. What other rules than those of
+    this ruleset have said is stale.
+    """
     dispatching = partial(catch_up, tools=limits.deep_tools, lease=limits.deep_lease, clock=clock)
     return (
         Chore("number changes", every_seconds=5, budget_seconds=15, work=number_changes),

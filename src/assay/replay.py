@@ -20,7 +20,7 @@ from assay.model.finding import Report
 from assay.model.judgement import Judgement
 from assay.model.submission import Reason
 from assay.model.verdict import Decision, Outcome, Path, Verdict
-from assay.scan.ruleset import Ruleset, load_ruleset
+from assay.scan.ruleset import Ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, Scanners, open_scanners
 from assay.store.chores import read_position, save_position
@@ -71,8 +71,7 @@ class Replay:
         """Go through the live listings after this one, all of them or at most so many."""
         async with self.store.begin() as db:
             await forget_other_replays(db, ruleset.version)
-        given = None if ruleset.version == load_ruleset().version else ruleset
-        async with open_scanners(self.scanners, ruleset.version, given=given) as scanners:
+        async with open_scanners(self.scanners, ruleset) as scanners:
             return await self._go_through(ruleset.version, scanners, after, at_most, progress)
 
     async def _go_through(

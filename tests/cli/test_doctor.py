@@ -8,12 +8,16 @@ from sqlalchemy import text
 
 from assay.cli.doctor.judge import check_judge
 from assay.cli.doctor.registry import check_registry
+from assay.cli.doctor.rules import check_rules
 from assay.edge.keys import skill_key
 from assay.edge.redis import RedisEdge
+from assay.queue.heartbeat import heartbeat
 from assay.settings import Settings
 from tests.cli.live import Live, assay
+from tests.cli.scan.skills_here import RULE, written
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET, Registry
+from tests.processes import environment
 from tests.projection.copies import bring_level
 from tests.skills import a_skill
 
@@ -67,6 +71,28 @@ def test_a_budget_that_stops_nothing_is_odd(
     judged = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m"} | more
     check = check_judge(Settings.model_validate(settings.model_dump() | judged))
     assert (check.health.value, named in check.advice) == (health, True)
+
+
+def test_rules_that_cannot_be_used_are_ill(settings: Settings, tmp_path: Path) -> None:
+    """And those that can are counted; all else is looked at either way."""
+    assert check_rules(settings).health.value == "well"
+    house = written(tmp_path / "house", {"house.toml": RULE.format(severity="low")})
+    good = check_rules(settings.model_copy(update={"ruleset": house}))
+    assert (good.health.value, f"of which 1 are of {house}" in good.detail) == ("well", True)
+    written(house, {"house.toml": RULE.format(severity="awful")})
+    ran = assay("doctor", "--json", environment=environment(settings.model_copy(update={"ruleset": house})))
+    checks = {check["name"]: check for check in ran.json["checks"]}
+    assert (ran.code, checks["rules"]["health"], checks["database"]["health"]) == (1, "ill", "well")
+    assert checks["rules"]["detail"].startswith("ASSAY_RULESET: house.toml: rule HR-001: ")
+
+
+async def test_other_rules_than_those_of_the_processes_are_odd(registry: Registry) -> None:
+    """A shell that lacks the setting would call fresh what the processes call stale."""
+    async with heartbeat(registry.app.store, "worker", ruleset=registry.app.ruleset.version):
+        assert (await found(registry))["running rules"][0] == "well"
+    async with heartbeat(registry.app.store, "worker", ruleset="sha256:other"):
+        health, advice = (await found(registry))["running rules"]
+    assert (health, "ASSAY_RULESET" in advice) == ("odd", True)
 
 
 async def test_what_is_listed_is_looked_at(registry: Registry) -> None:

@@ -1,6 +1,9 @@
 """`assay verify NAME`, `assay keys` and `assay replay` against a registry of real processes."""
 
+import asyncio
 from pathlib import Path
+
+import asyncpg
 
 from tests.cli.live import Live
 from tests.cli.scan.skills_here import RULE, written
@@ -16,6 +19,17 @@ def submitted(live: Live, repository: str, body: str) -> str:
     return f"{repository}/greet"
 
 
+def run(live: Live, statement: str) -> None:
+    """Change the registry past Assay."""
+
+    async def execute() -> None:
+        connection = await asyncpg.connect(live.environment["ASSAY_DATABASE_URL"])
+        await connection.execute(statement)
+        await connection.close()
+
+    asyncio.run(execute())
+
+
 def test_a_published_skill_is_verified_by_its_name(live: Live) -> None:
     name = submitted(live, "proved/tools", "Says something.")
     for wanted in (name, f"{name}@1.0.0"):
@@ -25,6 +39,39 @@ def test_a_published_skill_is_verified_by_its_name(live: Live) -> None:
     for wrong in (f"{name}@9.9.9", "proved/tools/nothing"):
         assert live.assay("verify", wrong).code == 3, wrong
     assert live.assay("verify", "no name at all").code == 2
+
+
+def test_a_hallmark_for_another_name_proves_nothing(live: Live) -> None:
+    """Equal bytes are certified under both names, but not by both for each: the registry must have said so."""
+    asked, other = (submitted(live, f"{owner}/tools", "Says the same.") for owner in ("asked", "other"))
+    run(
+        live,
+        "UPDATE skill_version SET hallmark = o.hallmark FROM skill, skill_version o JOIN skill s ON s.id = o.skill_id "
+        f"WHERE skill.id = skill_version.skill_id AND skill.name = '{asked}' AND s.name = '{other}'",
+    )
+    refused = live.assay("verify", asked)
+    assert (refused.code, refused.out) == (1, "")
+    assert f"{asked}: the hallmark is signed for {other}, which is no name of what was asked for." in refused.err
+    checked = live.assay("verify", f"{asked}@1.0.0", "--json").json
+    assert (checked["ok"], checked["signed"], checked["ofAnother"]) == (False, True, True)
+    assert live.assay("verify", other).code == 0
+
+
+def test_what_was_renamed_is_verified_by_all_its_names(live: Live) -> None:
+    """What was signed before bears the old name, what was signed after the new one; each leads to both."""
+    old = submitted(live, "before/tools", "Says one thing.")
+    repository, _ = live.github.directory.find("before/tools")
+    assert repository is not None
+    repository.rename("after/tools")
+    repository.push({"SKILL.md": a_skill("greet", body="Says another thing.")})
+    web = live.environment["ASSAY_GITHUB_WEB_URL"]
+    ran = live.assay("submit", f"{web}/before/tools", "--name", "greet", "--wait")
+    assert ran.code == 0, ran.out + ran.err
+    new = "after/tools/greet"
+    for name in (old, new, new.upper()):
+        versions = {number: live.assay("verify", f"{name}@{number}", "--json").json for number in ("1.0.0", "latest")}
+        assert {each["ok"] for each in versions.values()} == {True}, versions
+        assert [each["statement"]["skill"] for each in versions.values()] == [old, new]
 
 
 def test_keys_are_rotated_and_what_the_old_ones_signed_stays_good(live: Live) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from assay.github.fake import FakeServer
 from assay.store.migrate import head
+from tests.cli.scan.skills_here import RULE, written
 from tests.cli.test_up import clean_environment
 from tests.conftest import SECRET
 from tests.warm import run_assay
@@ -73,6 +74,17 @@ def test_a_bad_setting_is_named(tmp_path: Path, settings: dict[str, str], line: 
     code, said = start("up", tmp_path, **settings)
     assert code == 2
     assert said.startswith(line)
+
+
+@pytest.mark.parametrize("command", ["up", "web", "worker", "replay"])
+def test_rules_that_cannot_be_used_are_named(tmp_path: Path, command: str) -> None:
+    """The setting, the file and the rule, before a database is asked for anything."""
+    rules = written(tmp_path / "house", {"house.toml": RULE.format(severity="awful")})
+    given = {"ASSAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:9/assay", **SECRETS}
+    code, line = start(command, tmp_path, ASSAY_RULESET=str(rules), **given)
+    assert (code, line.startswith("ASSAY_RULESET: house.toml: rule HR-001: ")) == (2, True), line
+    code, line = start(command, tmp_path, ASSAY_RULESET=str(tmp_path / "nowhere"), **given)
+    assert (code, line) == (2, f"ASSAY_RULESET: There is no such folder of rules: '{tmp_path / 'nowhere'}'.")
 
 
 @pytest.mark.parametrize("command", ["up", "web", "worker", "migrate"])

@@ -27,7 +27,7 @@ IN_FLIGHT = 200
 async def odd_registry(registry: Registry) -> AsyncIterator[Registry]:
     """A registry with one scan process, which does what skills say, but not for long."""
     options = ScannerOptions(1, command=ODD, cpu_seconds=1)
-    async with open_scanners(options, load_ruleset().version) as scanners:
+    async with open_scanners(options, load_ruleset()) as scanners:
         registry.tools = replace(registry.tools, scanners=scanners)
         yield registry
 
@@ -94,7 +94,7 @@ async def test_no_scan_process_outlives_its_worker(registry: Registry, tmp_path:
 async def test_fetching_goes_on_while_a_scan_takes_its_time(registry: Registry, tmp_path: Path) -> None:
     """With every scan process busy, 200 others are fetched and the web answers."""
     options = ScannerOptions(1, command=ODD)
-    async with open_scanners(options, load_ruleset().version) as scanners:
+    async with open_scanners(options, load_ruleset()) as scanners:
         registry.tools = replace(registry.tools, scanners=scanners)
         await submit_odd(registry, f"wait for: {tmp_path / 'go'}")
         working = asyncio.create_task(registry.work())

@@ -36,9 +36,9 @@ async def seen(store: Database) -> list[SeenProcess]:
 async def test_a_process_is_seen_from_its_start_to_its_end(store: Database) -> None:
     """I36: it registers, it is seen again and again, and one that leaves as it should is not missed."""
     in_flight = InFlight()
-    async with heartbeat(store, "worker", lambda: in_flight.number, every_seconds=0.01):
+    async with heartbeat(store, "worker", lambda: in_flight.number, ruleset="sha256:1", every_seconds=0.01):
         [first] = await seen(store)
-        assert (first.kind, first.version, first.in_flight) == ("worker", __version__, 0)
+        assert (first.kind, first.version, first.in_flight, first.ruleset) == ("worker", __version__, 0, "sha256:1")
         in_flight.number = 7
         await until(lambda: _is(seen(store), lambda found: found[0].in_flight == 7))
         [later] = await seen(store)

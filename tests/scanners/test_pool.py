@@ -35,7 +35,7 @@ def a_source(*odd_words: str, name: str = "greet") -> Source:
 async def odd_scanners(processes: int = 1, *words: str, **options: float) -> AsyncIterator[Scanners]:
     """A pool of processes that do what skills say."""
     chosen = ScannerOptions(processes, command=(*ODD, *words), **options)
-    async with open_scanners(chosen, RULESET.version) as scanners:
+    async with open_scanners(chosen, RULESET) as scanners:
         yield scanners
 
 
@@ -43,7 +43,7 @@ async def test_a_report_from_a_process_is_the_report_of_the_scan() -> None:
     """Nothing is lost on the way, but the time it took is added."""
     files = {path: text.encode() for path, text in a_bad_skill().items()} | {"logo.png": bytes(range(256)) * 500}
     source = Source(files, commit="0" * 40)
-    async with open_scanners(ScannerOptions(1), RULESET.version) as scanners:
+    async with open_scanners(ScannerOptions(1), RULESET) as scanners:
         report = await scanners.scan(source)
     assert report.duration_ms > 0
     assert scan_source(source, RULESET) == replace(report, duration_ms=0.0)
@@ -66,7 +66,7 @@ async def test_processes_are_started_when_they_are_needed_and_stay() -> None:
 def made_ready(cache: Path, **options: object) -> AbstractAsyncContextManager[Scanners]:
     """A pool with one rule, whose engine is made in no time."""
     rules = ruleset_of(rule for rule in RULESET.rules if rule.id == "DR-001" or rule.check)
-    return open_scanners(ScannerOptions(1, cache=cache, **options), rules.version, given=rules)
+    return open_scanners(ScannerOptions(1, cache=cache, **options), rules)
 
 
 async def test_what_the_first_skill_would_wait_for_is_made_before_it_comes(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_other_rules_than_the_worker_knows_are_not_used() -> None:
 async def test_a_process_that_cannot_be_started() -> None:
     """No memory, no program: the skill waits for better times."""
     options = ScannerOptions(1, command=("/no/such/program",))
-    async with open_scanners(options, RULESET.version) as scanners:
+    async with open_scanners(options, RULESET) as scanners:
         with pytest.raises(Unavailable):
             await scanners.scan(a_source())
         # The turn was given back.

@@ -100,6 +100,19 @@ def test_nobody_is_missed_while_nothing_waits() -> None:
     assert keys(processes=(web,)) == ["no_worker"], "a web process takes no jobs"
 
 
+def test_processes_that_work_by_different_rules_are_told() -> None:
+    """Who is gone, and who needs no rules, differs from nobody."""
+    old, new = (replace(a_worker(), ruleset=f"sha256:{letter * 64}") for letter in "ab")
+    web, crawler = replace(old, kind="web"), replace(a_worker(), kind="crawler")
+    assert keys(processes=(old, web, crawler, replace(new, seen_at=NOW - 31 * SECOND))) == []
+    [alarm] = alarms(processes=(old, web, crawler, new))
+    assert alarm.key == "rulesets_differ"
+    assert alarm.finding == (
+        "Processes work by different rules: 1 web, 1 worker by sha256:aaaaaaaaaaaa…; 1 worker by sha256:bbbbbbbbbbbb…."
+    )
+    assert "ASSAY_RULESET" in alarm.message
+
+
 def test_waiting_too_long_is_an_alarm() -> None:
     """I36, I45: the age of the backlog is watched, not only whether processes live."""
     assert keys(oldest_waiting=waiting_for(timedelta(hours=1))) == []

@@ -19,7 +19,7 @@ DUE = text("UPDATE chore SET succeeded_at = succeeded_at - interval '1 hour'")
 
 async def probe(registry: Registry) -> int:
     """One turn of the chore; how many it has missed."""
-    chores = all_chores(LIMITS, Clock())
+    chores = all_chores(LIMITS, Clock(), "")
     async with registry.app.store.begin() as db:
         await register_chores(db, [chore.rhythm for chore in chores])
         await db.execute(DUE)

@@ -60,7 +60,7 @@ def codes(health: dict[str, Any]) -> list[str]:
 
 def chores_of(app: App) -> dict[str, Chore]:
     """What a worker does besides its work."""
-    return {chore.name: chore for chore in all_chores(watch_limits(app.settings), app.clock)}
+    return {chore.name: chore for chore in all_chores(watch_limits(app.settings), app.clock, app.ruleset.version)}
 
 
 async def do_all_chores(app: App) -> None:

@@ -14,7 +14,6 @@ from assay.model.submission import ACTIVE, State
 from assay.pipeline import Tools
 from assay.projection.rebuild import Backfill
 from assay.replay import Replay
-from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.second_look import SecondLook
 from assay.serve.facts import WatchLimits
@@ -41,7 +40,7 @@ def open_second_look(app: App, tools: Tools) -> SecondLook:
         keys=app.keys,
         clock=app.clock,
         engine=ENGINE,
-        ruleset=load_ruleset().version,
+        ruleset=app.ruleset.version,
     )
 
 

@@ -10,6 +10,7 @@ from obstore.store import LocalStore, from_url
 
 from assay.app.database import database_url
 from assay.app.github import opened_github
+from assay.app.rules import rules_of
 from assay.blobs.blobs import Blobs
 from assay.certify.keys import SigningKeys
 from assay.edge.kv import Edge
@@ -21,6 +22,7 @@ from assay.github.session import open_session
 from assay.keyring import KeyFiles, open_keys
 from assay.model.clock import Clock
 from assay.model.errors import Unavailable
+from assay.scan.ruleset import Ruleset
 from assay.serve.copy import PublishedCopy
 from assay.settings import Settings
 from assay.store.database import Database, PoolOptions, open_database
@@ -36,9 +38,10 @@ ENTER_SECONDS = 10
 
 @dataclass(frozen=True)
 class App:
-    """What every process holds: settings, the database and its copy at the edge, blobs, signing key, time."""
+    """What every process holds: settings, rules, the database and its copy at the edge, blobs, signing key, time."""
 
     settings: Settings
+    ruleset: Ruleset
     database_url: str
     store: Database
     edge: Edge
@@ -60,6 +63,7 @@ async def open_app(
 
     Whoever `may_wait` is also opened while the database is away, and works without it until it is there.
     """
+    ruleset = rules_of(settings)
     url, clock = database_url(settings), clock or Clock()
     pool = PoolOptions(application=application, watch_seconds=WATCH_SECONDS)
     async with open_database(url, pool) as store, open_session() as session, opened_edge(settings) as edge:
@@ -76,6 +80,7 @@ async def open_app(
         async with opened_github(settings, session, clock, store) as github:
             yield App(
                 settings=settings,
+                ruleset=ruleset,
                 database_url=url,
                 store=store,
                 edge=edge,

@@ -24,7 +24,6 @@ from assay.pipeline import Tools
 from assay.publish.ledger import Ledger
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import Gate, WorkerOptions
-from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.pool import ScannerOptions, cores, open_scanners
 from assay.settings import Settings
@@ -39,10 +38,10 @@ JUDGES_SHARE = 0.75
 async def open_tools(app: App) -> AsyncIterator[Tools]:
     """What the pipeline works with in a worker process."""
     settings, clock = app.settings, app.clock
-    ruleset, deadline_seconds = load_ruleset().version, settings.stuck_seconds * 0.9
+    deadline_seconds = settings.stuck_seconds * 0.9
     policy = policy_of(settings)
     async with (
-        open_scanners(scanner_options(settings), ruleset) as scanners,
+        open_scanners(scanner_options(settings), app.ruleset) as scanners,
         open_judge(app, policy, deadline_seconds) as judge,
     ):
         ledger = Ledger(
@@ -50,7 +49,7 @@ async def open_tools(app: App) -> AsyncIterator[Tools]:
             worker=f"{socket.gethostname()}:{os.getpid()}",
             lease_seconds=deadline_seconds,
             engine=ENGINE,
-            ruleset=ruleset,
+            ruleset=app.ruleset.version,
             keys=app.keys,
             deep_tools=settings.deep_scan_tools,
             judge=(judge.engine, judge.prompt) if judge else None,

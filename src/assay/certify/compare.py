@@ -35,6 +35,11 @@ class Statement(msgspec.Struct, rename="camel"):
     predicate: dict[str, object]
 
     @property
+    def skill(self) -> str:
+        """The name of the listing for which it was signed."""
+        return str(self.predicate.get("skill"))
+
+    @property
     def files(self) -> dict[str, str]:
         """The SHA-256 of each file. The first subject is the whole."""
         return {each.name: each.digest.get("sha256", "") for each in self.subject[1:]}

@@ -5,14 +5,16 @@ from uuid import UUID
 from assay import settings
 from assay.app.looks import open_replay
 from assay.app.opened import open_app
+from assay.app.rules import rules_of
 from assay.cli.logs import set_up_logs
 from assay.cli.options import AsJson
 from assay.cli.progress import a_bar
-from assay.cli.rulesets import RulesetFolder, read_ruleset
+from assay.cli.rulesets import RulesetFolder
 from assay.cli.stopping import run_command
 from assay.cli.terminal import open_console, print_json, print_line
 from assay.replay import Replayed
 from assay.scan.ruleset import Ruleset
+from assay.scanners.rule_folder import read_ruleset
 from assay.settings import Settings
 from assay.store.counts import count_skills
 from assay.store.replays import Flip, list_flips
@@ -23,12 +25,14 @@ PAGE = 500
 def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
     """Say which published skills a ruleset would not publish; nothing that is published changes.
 
-    Without a folder, it is the rules that ship with this version of Assay: run it before the workers are upgraded. One
-    that was cut short is gone on with.
+    Without a folder, it is the rules that ship with this version of Assay, and those of ASSAY_RULESET beside them: run
+    it before the workers are upgraded. One that was cut short is gone on with.
     """
     set_up_logs("replay")
-    rules = read_ruleset(ruleset)
-    done, flips = run_command(_replay(settings.read(), rules))
+    chosen = settings.read()
+    rules = read_ruleset(ruleset) if ruleset else rules_of(chosen)
+    # Rules that are tried are tried in place of those of the settings, whatever these are.
+    done, flips = run_command(_replay(chosen.model_copy(update={"ruleset": None}), rules))
     if as_json:
         print_json(_document(rules, done, flips))
         return

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from assay import __version__, settings
 from assay.app.database import database_url, embedded_server
+from assay.app.rules import rules_of
 from assay.cli.listening import listen
 from assay.cli.migrate import migrate_database
 from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there
@@ -23,6 +24,8 @@ console = Console(stderr=True, highlight=False)
 def up() -> None:
     """Start everything on this machine and keep it running until Ctrl-C."""
     chosen = settings.with_secrets(settings.read())
+    # Each process reads them for itself; told here, it is told once, and before anything is started.
+    rules_of(chosen)
     with _alone_in(chosen):
         run_until_done(_up(chosen))
 

@@ -57,7 +57,10 @@ async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool)
     _allow_many_files()
     # An embedded database is started before this process; any other may come later, and reading goes on without it.
     may_wait = chosen.database_url is not None
-    async with open_app(chosen, application="assay web", may_wait=may_wait) as app, heartbeat(app.store, "web"):
+    async with (
+        open_app(chosen, application="assay web", may_wait=may_wait) as app,
+        heartbeat(app.store, "web", ruleset=app.ruleset.version),
+    ):
         live = create_hub(app)
         config = uvicorn.Config(
             create_app(app, live),

@@ -35,7 +35,7 @@ def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)
 async def _work(chosen: Settings, *, supervised: bool) -> None:
     stopping, in_flight = stopping_event(supervised=supervised), InFlight()
     async with open_app(chosen, application="assay worker") as app, open_tools(app) as tools:
-        chores = all_chores(watch_limits(chosen), app.clock)
+        chores = all_chores(watch_limits(chosen), app.clock, app.ruleset.version)
         # Chores have connections of their own, one for each, so that none waits for another or for the pipeline.
         pool = PoolOptions(size=len(chores), application="assay chores")
         projector = PoolOptions(size=PROJECTOR_CONNECTIONS, application="assay projector")
@@ -47,7 +47,7 @@ async def _work(chosen: Settings, *, supervised: bool) -> None:
                 await register_chores(db, [chore.rhythm for chore in chores])
             async with (
                 preparing(tools.scanners),
-                heartbeat(app.store, "worker", lambda: in_flight.number),
+                heartbeat(app.store, "worker", lambda: in_flight.number, ruleset=app.ruleset.version),
                 asyncio.TaskGroup() as group,
             ):
                 group.create_task(Projector(copying, app.edge, app.clock.now).run(app.database_url, stopping))

@@ -43,13 +43,20 @@ class InFlight:
 
 @asynccontextmanager
 async def heartbeat(
-    store: Database, kind: str, in_flight: Callable[[], int] = lambda: 0, every_seconds: float = EVERY_SECONDS
+    store: Database,
+    kind: str,
+    in_flight: Callable[[], int] = lambda: 0,
+    *,
+    ruleset: str | None = None,
+    every_seconds: float = EVERY_SECONDS,
 ) -> AsyncIterator[None]:
-    """Seen from the beginning of the block until its end; a process that is killed is missed soon after."""
+    """Seen from the beginning of the block until its end; a process that is killed is missed soon after. Who works by
+    rules says by which: all must have the same.
+    """
     number, host = new_id(), socket.gethostname()
 
     def me() -> ProcessRow:
-        return ProcessRow(number, kind, host, os.getpid(), __version__, in_flight())
+        return ProcessRow(number, kind, host, os.getpid(), __version__, in_flight(), ruleset)
 
     # Once before anything else, so that nobody misses a process that has begun to work.
     await _write(store, me())

@@ -13,7 +13,7 @@ import structlog
 from assay.model.errors import Unavailable
 from assay.model.finding import Report
 from assay.model.source import Source
-from assay.scan.ruleset import Ruleset, load_ruleset, ruleset_of
+from assay.scan.ruleset import Ruleset, load_ruleset
 from assay.scan.scan import ENGINE
 from assay.scanners.frame import Ready, Rules
 from assay.scanners.process import GIVEN
@@ -44,10 +44,13 @@ class ScannerOptions:
 class Scanners:
     """Scans in other processes, first come, first served. The first process is started when the first skill comes."""
 
-    def __init__(self, options: ScannerOptions, ruleset: str, given: Ruleset | None = None) -> None:
+    def __init__(self, options: ScannerOptions, ruleset: Ruleset) -> None:
         self._options = options
-        self._expected = Ready(ENGINE, ruleset)
-        self._given = Rules(given.rules, given.traced) if given else None
+        self._ruleset = ruleset
+        self._expected = Ready(ENGINE, ruleset.version)
+        # Every process has the rules that ship; others it is given.
+        is_shipped = ruleset.version == load_ruleset().version
+        self._given = None if is_shipped else Rules(ruleset.rules, ruleset.traced)
         self._turn = asyncio.Semaphore(options.processes)
         self._idle: list[Scanner] = []
         self._scanners: set[Scanner] = set()
@@ -90,8 +93,7 @@ class Scanners:
             log.info("The scanner is ready")
 
     def _is_kept(self) -> bool:
-        rules = self._given
-        return kept_in(ruleset_of(rules.rules, rules.traced) if rules else load_ruleset(), self._options.cache).exists()
+        return kept_in(self._ruleset, self._options.cache).exists()
 
     async def stop(self) -> None:
         """End all processes."""
@@ -148,11 +150,9 @@ class Scanners:
 
 
 @asynccontextmanager
-async def open_scanners(
-    options: ScannerOptions, ruleset: str, *, given: Ruleset | None = None
-) -> AsyncIterator[Scanners]:
-    """A pool that leaves no process behind. It looks with the rules that ship, or with those that are given."""
-    scanners = Scanners(options, ruleset, given)
+async def open_scanners(options: ScannerOptions, ruleset: Ruleset) -> AsyncIterator[Scanners]:
+    """A pool that leaves no process behind, and looks with these rules."""
+    scanners = Scanners(options, ruleset)
     try:
         yield scanners
     finally:

@@ -46,6 +46,21 @@ def has_engine() -> bool:
     return find_spec("hyperscan") is not None
 
 
+def engine_problem(pattern: Pattern) -> str | None:
+    """Why the engine of this platform cannot search for a pattern, if it cannot."""
+    if not has_engine():
+        return None
+    import hyperscan  # noqa: PLC0415 - there may be none
+
+    from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
+
+    try:
+        HyperscanEngine.compile([pattern])
+    except hyperscan.HyperscanError as problem:
+        return str(problem)
+    return None
+
+
 def kept_in(ruleset: Ruleset, folder: Path) -> Path:
     """The file in which the engine of these rules is kept, if it is."""
     import hyperscan  # noqa: PLC0415 - there may be none

@@ -20,6 +20,7 @@ class Code(StrEnum):
     CHORE_OVERDUE = "chore_overdue"
     CHORE_FAILING = "chore_failing"
     COUNTERS_DIFFER = "counters_differ"
+    RULESETS_DIFFER = "rulesets_differ"
     SOURCES_FORGOTTEN = "sources_forgotten"
     SEARCH_MISSES = "search_misses"
     TOKENS_REFUSED = "tokens_refused"
@@ -55,6 +56,7 @@ MEANS: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_OVERDUE: "a chore has not succeeded in time",
         Code.CHORE_FAILING: "a chore has failed twice in a row",
         Code.COUNTERS_DIFFER: "the last full count found counters that were wrong",
+        Code.RULESETS_DIFFER: "processes that are alive work by different rules",
         Code.SOURCES_FORGOTTEN: "a source was not looked at for more than twice `ASSAY_WATCH_SECONDS`",
         Code.SEARCH_MISSES: "the registry did not find a listed skill by its own name",
         Code.TOKENS_REFUSED: "GitHub has refused a token in the last ten minutes",
@@ -90,6 +92,7 @@ WHAT_TO_DO: Mapping[Code, str] = MappingProxyType(
         Code.CHORE_OVERDUE: "Look in the logs of the workers; start one if none runs.",
         Code.CHORE_FAILING: "Look in the logs of the workers for its traceback.",
         Code.COUNTERS_DIFFER: "They have been corrected; find out who wrote to the tables past the triggers.",
+        Code.RULESETS_DIFFER: "Give all the same release and `ASSAY_RULESET`, and restart those that lag behind.",
         Code.SOURCES_FORGOTTEN: "Start more workers, look at the budget of the GitHub tokens, or watch less often.",
         Code.SEARCH_MISSES: "Rebuild the indexes: `REINDEX TABLE CONCURRENTLY skill`.",
         Code.TOKENS_REFUSED: "Renew it in `ASSAY_GITHUB_TOKENS`; the log of the workers says which one it is.",

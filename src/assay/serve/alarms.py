@@ -1,5 +1,6 @@
 """From facts to alarms: what is wrong with the queue. Pure; each condition has one place."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
@@ -21,6 +22,8 @@ RECONCILE = "reconcile counters"
 FAILING_AFTER = 2
 FEW, MOST = 10, 0.5
 BEHIND = timedelta(days=1)
+# As much of a digest as tells rulesets apart: `sha256:` and twelve digits.
+SHOWN_DIGEST = 19
 
 
 def raise_alarms(facts: QueueFacts, limits: WatchLimits) -> list[Alarm]:
@@ -117,6 +120,17 @@ def _chores(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
 def _counters_differ(facts: QueueFacts, _limits: WatchLimits) -> Iterator[Alarm]:
     if number := _amount(facts, RECONCILE):
         yield Alarm(Code.COUNTERS_DIFFER, f"The counters were off by {number:,} in all.")
+
+
+def _rulesets_differ(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
+    """What is published, and what is called stale, would depend on who is asked."""
+    alive = [process for process in facts.processes if process.ruleset and is_alive(process, facts.now, limits)]
+    kinds: dict[str, Counter[str]] = {}
+    for process in alive:
+        kinds.setdefault(process.ruleset or "", Counter())[process.kind] += 1
+    if len(kinds) > 1:
+        told = "; ".join(f"{_counted(kinds[version])} by {version[:SHOWN_DIGEST]}…" for version in sorted(kinds))
+        yield Alarm(Code.RULESETS_DIFFER, f"Processes work by different rules: {told}.")
 
 
 def _sources_forgotten(facts: QueueFacts, limits: WatchLimits) -> Iterator[Alarm]:
@@ -224,6 +238,7 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
     _failing,
     _chores,
     _counters_differ,
+    _rulesets_differ,
     _sources_forgotten,
     _search_misses,
     _tokens_refused,
@@ -243,6 +258,10 @@ CONDITIONS: tuple[Callable[[QueueFacts, WatchLimits], Iterator[Alarm]], ...] = (
 def _amount(facts: QueueFacts, name: str) -> int:
     """How much a chore found to repair when it was last done."""
     return next((chore.amount or 0 for chore in facts.chores if chore.rhythm.name == name), 0)
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
 
 
 def _capped(number: int) -> str:

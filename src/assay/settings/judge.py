@@ -1,5 +1,6 @@
-"""Where the line is drawn, and the model that is asked."""
+"""The rules, where the line is drawn, and the model that is asked."""
 
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
@@ -8,8 +9,11 @@ from assay.settings.values import HttpUrl, Part
 
 
 class JudgeSettings(Part):
-    """Where the line is drawn, and the model that is asked."""
+    """The rules, where the line is drawn, and the model that is asked."""
 
+    ruleset: Path | None = Field(
+        None, description="A folder of rules of your own (`*.toml`) beside those that ship. None: those that ship."
+    )
     fast_approve_threshold: int = Field(75, ge=0, le=100, description="Scores above it need no LLM judge at first.")
     llm_url: HttpUrl | None = Field(
         None, description="The judge: an endpoint that speaks OpenAI's chat completions, up to `/v1`. None: no judge."

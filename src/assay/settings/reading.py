@@ -22,7 +22,8 @@ def read() -> Settings:
     """Settings of this process: the environment over `assay.toml` (or the file that ASSAY_CONFIG names)."""
     environment = dict(os.environ)
     settings = Settings.from_mapping(environment, _read_file(environment.get(CONFIG_VARIABLE)))
-    return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().absolute()})
+    ruleset = settings.ruleset and settings.ruleset.expanduser().absolute()
+    return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().absolute(), "ruleset": ruleset})
 
 
 def with_secrets(settings: Settings) -> Settings:

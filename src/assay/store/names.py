@@ -1,5 +1,7 @@
 """Names that lead to listings though they are not theirs: those they had before, and the last part alone."""
 
+from uuid import UUID
+
 from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,6 +21,12 @@ async def other_names(db: AsyncConnection, wanted: str) -> tuple[str, ...]:
     if found or "/" in wanted:
         return found
     return await _names(db, select(skill.c.name).where(func.split_part(skill.c.name, "/", 3) == wanted, IS_LIVE))
+
+
+async def aliases_of(db: AsyncConnection, skill_id: UUID) -> list[str]:
+    """The other names that lead to a listing, unless another is called so now."""
+    statement = select(skill_alias.c.alias).where(skill_alias.c.skill_id == skill_id).order_by(skill_alias.c.alias)
+    return list((await db.execute(statement)).scalars())
 
 
 async def _names(db: AsyncConnection, statement: Select[str]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ class ProcessRow:
     pid: int
     version: str
     in_flight: int
+    ruleset: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,12 @@ class SeenProcess:
     in_flight: int
     started_at: datetime
     seen_at: datetime
+    ruleset: str | None = None
 
 
 async def write_process(db: AsyncConnection, row: ProcessRow) -> None:
     """It is there now; if its row was forgotten meanwhile, it comes back."""
-    values = {"kind": row.kind, "host": row.host, "pid": row.pid, "version": row.version}
+    values = {"kind": row.kind, "host": row.host, "pid": row.pid, "version": row.version, "ruleset": row.ruleset}
     fresh = insert(process).values(id=row.id, in_flight=row.in_flight, **values)
     seen = {"in_flight": fresh.excluded.in_flight, "seen_at": func.now()}
     await db.execute(fresh.on_conflict_do_update(index_elements=[process.c.id], set_=seen))
@@ -59,6 +61,7 @@ async def list_processes(db: AsyncConnection) -> list[SeenProcess]:
         process.c.in_flight,
         process.c.started_at,
         process.c.seen_at,
+        process.c.ruleset,
     )
     statement = select(*columns).order_by(process.c.seen_at.desc(), process.c.id).limit(AT_MOST)
     return [SeenProcess(*row) for row in await db.execute(statement)]

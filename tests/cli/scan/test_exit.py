@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.rulesets import read_ruleset, started
+from assay.cli.rulesets import started
 from assay.cli.scan.folder import find_in_folder
 from assay.cli.scan.outcome import FailOn, Scan
 from assay.cli.scan.place import WORKING_DIRECTORY, Place
@@ -14,6 +14,7 @@ from assay.judge.policy import Policy, judge_report
 from assay.model.finding import Finding, Report, Severity
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
+from assay.scanners.rule_folder import read_ruleset
 from tests.archives import a_zip
 from tests.cli.here import assay_here, one_line
 from tests.cli.scan.skills_here import RULE, rules, written

@@ -14,6 +14,7 @@ from assay.cli.doctor.deep_scans import check_deep_scans
 from assay.cli.doctor.judge import check_judge
 from assay.cli.doctor.machine import check_machine
 from assay.cli.doctor.registry import check_registry
+from assay.cli.doctor.rules import check_rules
 from assay.cli.exits import Exit
 from assay.cli.options import AsJson
 from assay.cli.stopping import run_until_done
@@ -58,6 +59,11 @@ async def _all(chosen: Settings) -> AsyncIterator[Check]:
         yield check
     yield await check_deep_scans(chosen)
     yield check_judge(chosen)
+    rules = check_rules(chosen)
+    yield rules
+    if rules.health is not Health.WELL:
+        # All else is looked at without them.
+        chosen = chosen.model_copy(update={"ruleset": None})
     try:
         async with open_app(chosen, application="assay doctor") as app:
             yield Check("database", Health.WELL, "answers, and its schema is the one of this release")

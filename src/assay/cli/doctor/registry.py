@@ -9,6 +9,7 @@ from assay.app.looks import watch_limits
 from assay.app.opened import App
 from assay.certify.hallmark import open_hallmark
 from assay.cli.doctor.check import Check, ill, odd, well
+from assay.cli.doctor.rules import check_running_rules
 from assay.github.headers import CORE
 from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
 from assay.model.skill import Skill, SkillVersion
@@ -65,6 +66,7 @@ async def _queue(app: App) -> AsyncIterator[Check]:
         yield report(f"queue: {raised.alarm.key}", raised.alarm.finding, WHAT_TO_DO[raised.alarm.code])
     if not health.is_degraded:
         yield well("queue", f"{health.facts.waiting:,} wait, {health.facts.active:,} are active, no problem")
+    yield check_running_rules(health, app.ruleset)
 
 
 async def _blobs(app: App) -> Check:

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from assay.cli.exits import Exit
-from assay.cli.rulesets import own_rule_ids, read_ruleset, started
+from assay.cli.rulesets import started
 from assay.cli.terminal import cell, open_console, print_line
 from assay.model.finding import Finding
 from assay.model.source import Source
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
+from assay.scanners.rule_folder import own_rule_ids, read_ruleset
 
 
 def test(

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from assay.cli.exits import Exit
 from assay.cli.progress import a_bar
-from assay.cli.rulesets import RulesetFolder, read_ruleset
+from assay.cli.rulesets import RulesetFolder
 from assay.cli.scan.arguments import find_skills
 from assay.cli.scan.document import scan_document
 from assay.cli.scan.outcome import FailOn, Scan
@@ -23,6 +23,7 @@ from assay.cli.terminal import NO_WIDTH, open_console, print_json, say
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 from assay.scan.ruleset import Ruleset
+from assay.scanners.rule_folder import read_ruleset
 
 
 class Format(StrEnum):

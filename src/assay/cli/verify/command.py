@@ -23,17 +23,25 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Checked:
-    """How it came out. Without a statement, the hallmark itself is not to be trusted."""
+    """How it came out. Without a statement, the hallmark itself is not to be trusted; `names` are those that it may be
+    signed for, if one was asked for.
+    """
 
     what: str
     statement: Statement | None
     differences: Differences
     signers: list[str]
+    names: frozenset[str] | None = None
+
+    @property
+    def is_of_another(self) -> bool:
+        """Whether the hallmark is that of another skill than was asked for."""
+        return self.names is not None and self.statement is not None and self.statement.skill not in self.names
 
     @property
     def is_good(self) -> bool:
-        """Whether every file is as it was certified, and no other is there."""
-        return self.statement is not None and not self.differences
+        """Whether every file is as it was certified, no other is there, and it is the skill that was asked for."""
+        return self.statement is not None and not self.differences and not self.is_of_another
 
 
 def verify(
@@ -48,7 +56,8 @@ def verify(
     """Say whether a skill is what a registry has certified: every file, and no other.
 
     A folder or an archive is verified without the network, with `hallmark.json` and `assay-keys.json` in it, beside it
-    or given. A name is asked for at the registry. The exit code is 0 if all is well, and 1 if anything was changed.
+    or given. A name is asked for at the registry, and the hallmark must be signed for it, or for another name of the
+    same listing. The exit code is 0 if all is well, and 1 if anything was changed.
     """
     checked = _check(what, hallmark, keys, url)
     if as_json:
@@ -67,18 +76,18 @@ def _check(what: str, hallmark: Path | None, keys: Path | None, url: str | None)
         raise Invalid(f"{what!r} is no folder, no archive, and no name like owner/repository/skill@1.0.0.")
     # The network is a second's worth of modules, which a folder does not need.
     fetch = found_at("assay.cli.verify.published:fetch_published")
-    proof, hashes = fetch(what, url, read_keys(keys) if keys else None)
-    return _compare(what, proof, hashes)
+    published = fetch(what, url, read_keys(keys) if keys else None)
+    return _compare(what, published.proof, published.hashes, published.names)
 
 
-def _compare(what: str, proof: Proof, hashes: dict[str, str]) -> Checked:
+def _compare(what: str, proof: Proof, hashes: dict[str, str], names: frozenset[str] | None = None) -> Checked:
     try:
         statement = proof.open()
     except Forged:
         return Checked(what, None, Differences(), proof.signers)
     # Proofs that lie in the folder are no part of it, unless they are certified themselves.
     present = {path: digest for path, digest in hashes.items() if path not in PROOFS or path in statement.files}
-    return Checked(what, statement, compare_files(statement, present), proof.signers)
+    return Checked(what, statement, compare_files(statement, present), proof.signers, names)
 
 
 def _show(checked: Checked) -> None:
@@ -87,6 +96,10 @@ def _show(checked: Checked) -> None:
         say(f"{checked.what}: the hallmark is not signed by any of the keys. It names {named}.")
         return
     predicate = checked.statement.predicate
+    if checked.is_of_another:
+        signed = checked.statement.skill
+        say(f"{checked.what}: the hallmark is signed for {signed}, which is no name of what was asked for.")
+        return
     if not checked.differences:
         facts = ", ".join(f"{name} {predicate[name]}" for name in ("tier", "score", "commit") if name in predicate)
         print(visible(f"{checked.what}: verified. {predicate.get('skill')}: {facts}."))
@@ -106,6 +119,7 @@ def _document(checked: Checked) -> dict[str, Any]:
     return {
         "ok": checked.is_good,
         "signed": statement is not None,
+        "ofAnother": checked.is_of_another,
         "keyIds": checked.signers,
         "changed": list(differences.changed),
         "added": list(differences.added),

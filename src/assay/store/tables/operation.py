@@ -65,6 +65,8 @@ process = Table(
     Column("in_flight", Integer, nullable=False, server_default="0"),
     now("started_at"),
     now("seen_at"),
+    # The version of the rules that it works by, if it does.
+    Column("ruleset", Text),
 )
 
 # A row exists while the alarm is raised: its code is its key, so one condition is one alarm.

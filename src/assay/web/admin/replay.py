@@ -11,7 +11,7 @@ from litestar.status_codes import HTTP_200_OK
 from assay.app.looks import open_replay
 from assay.model.errors import Invalid
 from assay.model.verdict import Decision
-from assay.scan.ruleset import Ruleset, load_ruleset, parse_ruleset
+from assay.scan.ruleset import Ruleset, parse_ruleset
 from assay.store.audit import record_audit
 from assay.store.replays import list_flips
 from assay.web.access import ADMIN
@@ -69,7 +69,7 @@ class FlipsView(View, frozen=True):
 )
 async def run_replay(assay: Assay, caller: CalledBy, data: JSONBody[ReplayBody]) -> ReplayView:
     """Scans some published contents with it and keeps what it says; nothing that is published changes."""
-    ruleset = _ruleset(data.files)
+    ruleset = assay.ruleset if data.files is None else _parsed(data.files)
     done = await open_replay(assay).run(ruleset, after=data.after, at_most=data.limit)
     async with assay.store.begin() as db:
         await record_audit(db, caller.name, "ruleset_replayed", ruleset.version, {"scanned": done.scanned})
@@ -106,9 +106,7 @@ async def get_replay(
     )
 
 
-def _ruleset(files: dict[str, str] | None) -> Ruleset:
-    if files is None:
-        return load_ruleset()
+def _parsed(files: dict[str, str]) -> Ruleset:
     if sum(map(len, files.values())) > LARGEST_RULESET:
         raise Invalid(f"files: together no more than {LARGEST_RULESET:,} characters.", code="ruleset_too_large")
     return parse_ruleset(files)

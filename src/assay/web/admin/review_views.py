@@ -135,11 +135,13 @@ def present_page(page: ReviewPage, web_url: str) -> ReviewPageView:
     )
 
 
-def present_review(review: ReviewDetail, changes: list[FileChange] | None, web_url: str) -> ReviewDetailView:
-    """One, with everything."""
+def present_review(
+    review: ReviewDetail, changes: list[FileChange] | None, web_url: str, ruleset: str
+) -> ReviewDetailView:
+    """One, with everything; its scans are held against the ruleset of now."""
     submission, live = review.submission, review.live
     return ReviewDetailView(
-        submission=present_detail(review.detail, web_url, mine=False),
+        submission=present_detail(review.detail, web_url, ruleset, mine=False),
         version=submission.version,
         content_digest=submission.content_digest,
         commit=review.commit,

@@ -75,7 +75,7 @@ async def list_reviews(
 async def get_review(assay: Assay, submission_id: FromPath[UUID]) -> ReviewDetailView:
     """Findings, files, how they differ from what is live, what they newly reach for, and what was said before."""
     review, changes = await look_at(assay, submission_id)
-    return present_review(review, changes, assay.settings.github_web_url)
+    return present_review(review, changes, assay.settings.github_web_url, assay.ruleset.version)
 
 
 @post(

@@ -10,7 +10,6 @@ from assay.certify.oms import sign_model
 from assay.model.naming import slug_in
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Manifest
-from assay.scan.ruleset import load_ruleset
 from assay.serve.version_log import version_log
 from assay.serve.versions import choose_version, read_version
 from assay.store.contents import list_files
@@ -60,7 +59,7 @@ async def get_report(
         content_digest=detail.version.content_digest,
         commit=detail.version.commit,
         score=detail.version.score,
-        scans=[present_scan(scan, detail.said) for scan in detail.scans],
+        scans=[present_scan(scan, assay.ruleset.version, detail.said) for scan in detail.scans],
         deep_scans=[present_deep_scan(scan) for scan in detail.deep_scans],
     )
 
@@ -75,7 +74,7 @@ async def get_sarif(
     async with assay.store.snapshot() as db:
         detail = await read_version(db, wanted_name(owner, repo, skill), version)
     log = version_log(
-        detail.skill.name, detail.version.version, detail.scans, detail.deep_scans, detail.said, load_ruleset()
+        detail.skill.name, detail.version.version, detail.scans, detail.deep_scans, detail.said, assay.ruleset
     )
     return _named(log, detail.skill, detail.version, "sarif", SARIF)
 

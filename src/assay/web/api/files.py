@@ -18,6 +18,7 @@ from assay.serve.archive import Format, pack
 from assay.serve.compare import text_of
 from assay.serve.versions import choose_version
 from assay.store.contents import list_files
+from assay.store.names import aliases_of
 from assay.web.api.naming import answered, disposition, etag, is_known, wanted_name
 from assay.web.api.present_versions import present_files
 from assay.web.api.problems import problems
@@ -40,11 +41,17 @@ def _bytes(description: str, media_type: str) -> dict[int, ResponseSpec]:
 async def list_version_files(
     assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
 ) -> Response[FilesView]:
-    """Path, size and SHA-256 of each, in the order of paths."""
+    """Path, size and SHA-256 of each, in the order of paths; and the names that lead to the listing."""
     wanted = wanted_name(owner, repo, skill)
-    listing, found, files = await find_files(assay, wanted, version)
+    async with assay.store.snapshot() as db:
+        listing, found = await choose_version(db, wanted, version)
+        files, aliases = await list_files(db, found.content_digest), await aliases_of(db, listing.id)
     view = FilesView(
-        name=listing.name, version=found.version, content_hash=found.content_digest, files=present_files(files)
+        name=listing.name,
+        aliases=aliases,
+        version=found.version,
+        content_hash=found.content_digest,
+        files=present_files(files),
     )
     return answered(view, wanted, listing, f"/versions/{found.version}/files")
 

@@ -47,5 +47,5 @@ async def _answer(assay: App, wanted: str) -> Response[ListingView]:
     settings = assay.settings
     is_trusted = settings.is_trusted(listing.skill.repository)
     text = await read_text(assay, listing)
-    view = present_listing(listing, text, settings.github_web_url, is_trusted=is_trusted)
+    view = present_listing(listing, text, settings.github_web_url, assay.ruleset.version, is_trusted=is_trusted)
     return answered(view, wanted, listing.skill)

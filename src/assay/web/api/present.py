@@ -13,7 +13,6 @@ from assay.model.said import NOTHING_SAID, Said
 from assay.model.scan import Scan
 from assay.model.skill import Skill
 from assay.model.submission import Category, Reason, Submission, category_of
-from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
 from assay.serve.position import Place, Places
 from assay.serve.queue import QueuePage
@@ -90,9 +89,11 @@ def present_places(places: Places) -> PositionsView:
 
 
 def present_detail(
-    detail: SubmissionDetail, web_url: str, *, mine: bool, shows_appeal: bool = False
+    detail: SubmissionDetail, web_url: str, ruleset: str, *, mine: bool, shows_appeal: bool = False
 ) -> SubmissionDetailView:
-    """A submission with everything that happened to it; what an appeal says is for its author and for reviewers."""
+    """A submission with everything that happened to it, its scans held against the ruleset of now; what an appeal says
+    is for its author and for reviewers.
+    """
     place = detail.place
     return SubmissionDetailView(
         **_submission_fields(detail.submission, web_url),
@@ -114,13 +115,13 @@ def present_detail(
             for event in detail.history
         ],
         stage_timings=TimingsView(**asdict(detail.timings)),
-        scan_results=[present_scan(scan, detail.said) for scan in detail.scans],
+        scan_results=[present_scan(scan, ruleset, detail.said) for scan in detail.scans],
         appeal=present_appeal(detail.appeal, with_text=shows_appeal) if detail.appeal else None,
     )
 
 
-def present_scan(scan: Scan, said: Said = NOTHING_SAID) -> ScanView:
-    """A scan with its findings."""
+def present_scan(scan: Scan, ruleset: str, said: Said) -> ScanView:
+    """A scan with its findings, and whether another ruleset than that of now has made it."""
     return ScanView(
         tier=scan.tier,
         engine=scan.report.engine,
@@ -132,7 +133,7 @@ def present_scan(scan: Scan, said: Said = NOTHING_SAID) -> ScanView:
         created_at=scan.created_at,
         capabilities=present_capabilities(scan.report.capabilities),
         findings=[present_finding(finding, said) for finding in scan.report.findings],
-        stale=is_stale(scan),
+        stale=is_stale(scan, ruleset),
         model=scan.model,
         cost=_present_cost(scan.usage),
         rulings=[RulingView(**asdict(ruled)) for ruled in scan.rulings],
@@ -140,9 +141,9 @@ def present_scan(scan: Scan, said: Said = NOTHING_SAID) -> ScanView:
     )
 
 
-def is_stale(scan: Scan) -> bool:
+def is_stale(scan: Scan, ruleset: str) -> bool:
     """Whether a static scan was made by other rules than those of now."""
-    return scan.tier == 1 and (scan.report.engine, scan.report.ruleset) != (ENGINE, load_ruleset().version)
+    return scan.tier == 1 and (scan.report.engine, scan.report.ruleset) != (ENGINE, ruleset)
 
 
 def _present_cost(usage: Usage | None) -> CostView | None:

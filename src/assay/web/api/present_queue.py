@@ -139,6 +139,7 @@ def _present_process(process: SeenProcess, health: QueueHealth) -> ProcessView:
         alive=is_alive(process, health.facts.now, health.limits),
         seen_at=process.seen_at,
         in_flight=process.in_flight if process.kind == "worker" else None,
+        ruleset=process.ruleset,
     )
 
 

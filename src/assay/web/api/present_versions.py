@@ -31,15 +31,19 @@ from assay.web.api.version_views import (
 from assay.web.api.views import FileView
 
 
-def present_listing(listing: Listing, text: tuple[str, str] | None, web_url: str, *, is_trusted: bool) -> ListingView:
-    """A listing with its versions, files and scans; `text` is its SKILL.md and the hash of that, if they can be had."""
+def present_listing(
+    listing: Listing, text: tuple[str, str] | None, web_url: str, ruleset: str, *, is_trusted: bool
+) -> ListingView:
+    """A listing with its versions, files and scans, which are held against the ruleset of now; `text` is its SKILL.md
+    and the hash of that, if they can be had.
+    """
     return ListingView(
         skill=_present_listed(listing, text, web_url),
         trusted_publisher=is_trusted,
         versions=present_entries(listing.versions, listing.summaries),
         tags=dict(listing.tags),
         files=present_files(listing.files),
-        scans=[present_scan(scan, listing.said) for scan in listing.scans],
+        scans=[present_scan(scan, ruleset, listing.said) for scan in listing.scans],
         deep_scans=present_deep_scans(listing.deep_scans),
         review=present_approval(listing.said.review),
         canonical=listing.canonical,
@@ -82,15 +86,15 @@ def present_entry(version: SkillVersion, summary: str) -> VersionEntryView:
     return VersionEntryView(**_entry_fields(version, summary))
 
 
-def present_version(detail: VersionDetail, text: tuple[str, str]) -> VersionDetailView:
-    """One version with everything."""
+def present_version(detail: VersionDetail, text: tuple[str, str], ruleset: str) -> VersionDetailView:
+    """One version with everything; its scans are held against the ruleset of now."""
     return VersionDetailView(
         **_entry_fields(detail.version, detail.summary),
         name=detail.skill.name,
         previous=detail.previous.version if detail.previous else None,
         tags=list(detail.tags),
         files=present_files(detail.files),
-        scans=[present_scan(scan, detail.said) for scan in detail.scans],
+        scans=[present_scan(scan, ruleset, detail.said) for scan in detail.scans],
         deep_scans=present_deep_scans(detail.deep_scans),
         review=present_approval(detail.said.review),
         content=text[0],

@@ -93,7 +93,9 @@ class StageView(View, frozen=True):
 
 
 class ProcessView(View, frozen=True):
-    """A process of this registry; `inFlight` is null for those that take no jobs."""
+    """A process of this registry; `inFlight` is null for those that take no jobs, and `ruleset` for those that need no
+    rules.
+    """
 
     id: str
     kind: str
@@ -101,6 +103,7 @@ class ProcessView(View, frozen=True):
     alive: bool
     seen_at: datetime
     in_flight: int | None
+    ruleset: str | None
 
 
 class ChoreView(View, frozen=True):

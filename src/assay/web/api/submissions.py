@@ -110,7 +110,9 @@ async def get_submission(assay: Assay, caller: CalledBy, submission_id: FromPath
         detail = await read_submission(db, submission_id, assay.clock.now())
         shows_appeal = detail.appeal is not None and await owns_submission(db, caller, detail.submission)
     mine = is_mine(detail.submission.submitter, caller)
-    return present_detail(detail, assay.settings.github_web_url, mine=mine, shows_appeal=shows_appeal)
+    return present_detail(
+        detail, assay.settings.github_web_url, assay.ruleset.version, mine=mine, shows_appeal=shows_appeal
+    )
 
 
 def _ids(given: str) -> list[UUID]:

@@ -170,9 +170,12 @@ class CompareView(View, frozen=True):
 
 
 class FilesView(View, frozen=True):
-    """The files of one version."""
+    """The files of one version. `aliases` are the names that its listing had before or elsewhere: a hallmark may be
+    signed for any of them.
+    """
 
     name: str
+    aliases: list[str]
     version: str
     content_hash: str
     files: list[FileView]

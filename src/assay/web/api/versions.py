@@ -51,7 +51,12 @@ async def get_version(
     async with assay.store.snapshot() as db:
         detail = await read_version(db, wanted, version)
     text = await load_skill_text(assay.blobs, detail.version.content_digest)
-    return answered(present_version(detail, text), wanted, detail.skill, f"/versions/{detail.version.version}")
+    return answered(
+        present_version(detail, text, assay.ruleset.version),
+        wanted,
+        detail.skill,
+        f"/versions/{detail.version.version}",
+    )
 
 
 @get(f"{NAME}/versions/diff", summary="Two versions as one text", responses=REFUSALS)

@@ -81,7 +81,8 @@ async def get_skill(asked: Asked) -> Response[dict[str, Any]]:
     text = await read_text(asked.assay, listing)
     settings = asked.assay.settings
     is_trusted = settings.is_trusted(listing.skill.repository)
-    return _mark(asked, snapshot).json(present_listing(listing, text, settings.github_web_url, is_trusted=is_trusted))
+    view = present_listing(listing, text, settings.github_web_url, asked.assay.ruleset.version, is_trusted=is_trusted)
+    return _mark(asked, snapshot).json(view)
 
 
 async def list_versions(asked: Asked) -> Response[dict[str, Any]]:

@@ -1,0 +1,2 @@
+ALTER TABLE process
+    ADD COLUMN ruleset TEXT
