@@ -17,7 +17,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from assay.app.opened import App, open_app
-from assay.app.tools import open_tools, pause_gate, worker_options
+from assay.app.tools import open_tools, pause_gate, scanner_options, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
 from assay.model.clock import Clock
 from assay.model.submission import ACTIVE
@@ -32,6 +32,7 @@ from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from assay.web.app import create_app
 from tests.scratch import scratch
+from tests.warm_scanner import warm_command
 
 # How long it takes to think of an example says something about the machine and nothing about the code.
 hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -217,9 +218,10 @@ class Registry:
 @asynccontextmanager
 async def open_registry(settings: Settings, github: FakeGitHub, clock: Clock | None = None) -> AsyncIterator[Registry]:
     """Everything of a registry in this process, on real HTTP routes and a real database."""
+    scanning = replace(scanner_options(settings), command=warm_command())
     async with (
         open_app(settings, application="test", clock=clock) as app,
-        open_tools(app) as tools,
+        open_tools(app, scanning) as tools,
         httpx.AsyncClient(
             transport=httpx.ASGITransport(create_app(app), raise_app_exceptions=False), base_url="http://127.0.0.1"
         ) as client,
