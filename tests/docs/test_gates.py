@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent.parent
 PRODUCT, TESTS = ROOT / "src" / "assay", ROOT / "tests"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # The engine has no wheel for some platforms; what is tested there is the one that takes its place.
-MAY_BE_MISSING = dict.fromkeys(("tests/scanners/test_pool.py", "tests/scanners/test_saved_engine.py"), {"importorskip"})
+MAY_BE_MISSING = {f"tests/scanners/{name}.py": {"importorskip"} for name in ("test_pool", "test_saved_engine")}
 PASSED_OVER = {"skip", "skipif", "xfail", "importorskip"}
 
 
