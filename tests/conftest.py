@@ -49,6 +49,22 @@ structlog.configure(
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400", "max_wal_size=256MB")
 SECRET = "a-secret-for-tests-that-is-long-enough"
 PATIENCE_SECONDS = 120
+# A file is worked on by one process, so that the longest come first: else one of them is left when all others are done.
+LONGEST = (
+    "tests/test_benchmarks.py",
+    "tests/web/test_schemathesis.py",
+    "tests/scan/test_hostile.py",
+    "tests/cli/test_up.py",
+    "tests/deepscan/test_tools.py",
+    "tests/scan/test_engines.py",
+    "tests/scan/test_shell_flow.py",
+    "tests/faults/test_outage.py",
+    "tests/faults/test_agreement.py",
+    "tests/faults/test_killed_scanners.py",
+    "tests/faults/test_consistent_numbers.py",
+    "tests/faults/test_memory.py",
+    "tests/journeys/test_many_listeners.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,6 +81,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.assay_servers = []  # type: ignore[attr-defined]
     if not config.pluginmanager.hasplugin("dsession"):
         config.assay_url = _start_server(config)  # type: ignore[attr-defined]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, all others as they come."""
+    places = {file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.location[0], len(LONGEST)))
 
 
 def pytest_configure_node(node: Any) -> None:
