@@ -150,7 +150,7 @@ def test_without_the_tools_it_says_how_to_get_them(up: Up) -> None:
 def test_two_in_one_data_directory_is_refused(up: Up) -> None:
     """A second `assay up` on the same data says so in one line and leaves the first alone."""
     environment = clean_environment(ASSAY_DATA_DIR=str(up.data), ASSAY_PORT="0")
-    second = run_assay("up", env=environment, seconds=60)
+    second = run_assay("up", env=environment, seconds=PATIENCE_SECONDS)
     assert second.returncode == 4
     assert second.stderr == f"assay: `assay up` already runs in {up.data}: set ASSAY_DATA_DIR to another.\n"
     assert up.get("/readyz")["ready"]
