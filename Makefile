@@ -13,9 +13,10 @@ help:  ## list the verbs
 up: $(RUNTIME)  ## start everything on this machine and print the address
 	@exec $(BIN)/assay up
 
+# What was compiled is kept even where that is switched off: tests start hundreds of processes.
 test: $(DEV) deepscan  ## run all tests
 	@$(BIN)/python -m tests.browser.chromium
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 $(ARGS)
 
 deepscan: $(RUNTIME)  ## install the external scan tools beside Assay
 	$(BIN)/assay scan-node --install

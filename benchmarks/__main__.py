@@ -16,13 +16,13 @@ def all_benchmarks(*, quick: bool) -> dict[str, Callable[[], Coroutine[Any, Any,
     """By name, in the order in which they run; `quick` is small numbers."""
     if quick:
         return {
-            "pipeline": lambda: pipeline.measure(30),
-            "bulk": lambda: bulk.measure(2),
-            "scale": lambda: scale.measure(300, 3, times=10),
-            "search": lambda: search.measure((300, 900), 3),
-            "routes": lambda: routes.measure(300, 10),
-            "edge": lambda: edge.measure(300, 20),
-            "crawl": lambda: crawl.measure(10, 2, 4),
+            "pipeline": lambda: pipeline.measure(10),
+            "bulk": lambda: bulk.measure(1),
+            "scale": lambda: scale.measure(300, 2, times=10, warm_up=1),
+            "search": lambda: search.measure((300, 900), 2, warm_up=1),
+            "routes": lambda: routes.measure(300, 5),
+            "edge": lambda: edge.measure(300, 10),
+            "crawl": lambda: crawl.measure(10, 2, 2),
         }
     return {
         "pipeline": lambda: pipeline.measure(500),

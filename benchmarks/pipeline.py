@@ -219,7 +219,7 @@ async def measure(submissions: int) -> dict[str, float]:
         results[f"{shape.name}: end to end, a second"] = queued
         results[f"{shape.name}: end to end / fetch + scan alone"] = queued / bare
         results[f"{shape.name}: GitHub API calls"] = calls
-    few = Shape("one at a time", max(20, submissions // 10), 1)
+    few = Shape("one at a time", min(submissions, max(20, submissions // 10)), 1)
     with tempfile.TemporaryDirectory() as folder, a_github(many, LATENCY_MS) as github:
         async with a_registry(Path(folder), github["urls"]) as (app, _):
             queued = await through_the_queue(app, many)

@@ -128,15 +128,15 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-async def compare(small: Registry, large: Registry, repeats: int) -> dict[str, float]:
+async def compare(small: Registry, large: Registry, repeats: int, warm_up: int) -> dict[str, float]:
     """Milliseconds and ratio of each operation."""
     results: dict[str, float] = {}
     for name, operation in OPERATIONS.items():
         seconds: dict[int, list[float]] = {small.population.submissions: [], large.population.submissions: []}
-        for number in range(WARM_UP + repeats):
+        for number in range(warm_up + repeats):
             for registry in (small, large) if number % 2 else (large, small):
                 taken = await _timed(registry, operation)
-                if number >= WARM_UP:
+                if number >= warm_up:
                     seconds[registry.population.submissions].append(taken)
         medians = {size: statistics.median(taken) for size, taken in seconds.items()}
         for size, median in medians.items():
@@ -189,7 +189,7 @@ async def _fill(server: Server, population: Population) -> str:
     return url
 
 
-async def measure(submissions: int, repeats: int, *, times: int = 100) -> dict[str, float]:
+async def measure(submissions: int, repeats: int, *, times: int = 100, warm_up: int = WARM_UP) -> dict[str, float]:
     """All figures: with so many submissions, and with so many times more."""
     small, large = Population(submissions), Population(submissions * times)
     async with a_server() as server, AsyncExitStack() as stack:
@@ -198,7 +198,7 @@ async def measure(submissions: int, repeats: int, *, times: int = 100) -> dict[s
             await stack.enter_async_context(open_registry(url, population))
             for url, population in zip(urls, (small, large), strict=True)
         ]
-        return await compare(*registries, repeats)
+        return await compare(*registries, repeats, warm_up)
 
 
 def main() -> None:

@@ -106,14 +106,14 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-async def measure(sizes: tuple[int, ...], repeats: int) -> dict[str, float]:
+async def measure(sizes: tuple[int, ...], repeats: int, warm_up: int = WARM_UP) -> dict[str, float]:
     """All figures for all sizes."""
     results: dict[str, float] = {}
     async with a_server() as server, AsyncExitStack() as stack:
         catalogues = [await _open(stack, server, size) for size in sizes]
         for name, operation in OPERATIONS.items():
             for filled in catalogues:
-                results |= await _compare(name, operation, filled, repeats)
+                results |= await _compare(name, operation, filled, repeats, warm_up)
             for figure in ("p50", "p99") if len(sizes) > 1 else ():
                 first, last = (results[f"{name}: {figure} ms at {size:,}"] for size in (sizes[0], sizes[-1]))
                 results[f"{name}: {figure} grows"] = last / first
@@ -136,19 +136,19 @@ async def _open(stack: AsyncExitStack, server: Server, size: int) -> Filled:
     return Filled(size, url, store, sample)
 
 
-async def _compare(name: str, operation: Operation, filled: Filled, repeats: int) -> dict[str, float]:
+async def _compare(name: str, operation: Operation, filled: Filled, repeats: int, warm_up: int) -> dict[str, float]:
     chance = random.Random(11)
     ours, bare = [], []
     connection = await asyncpg.connect(filled.url, server_settings={"jit": "off"})
     try:
-        for number in range(WARM_UP + repeats):
+        for number in range(warm_up + repeats):
             async with filled.store.snapshot() as db:
                 with listen(filled.store) as statements:
                     started = time.perf_counter()
                     await operation(db, filled, chance)
                     taken = time.perf_counter() - started
             again = await _replay(connection, statements)
-            if number >= WARM_UP:
+            if number >= warm_up:
                 ours.append(taken)
                 bare.append(again)
     finally:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from assay.app.opened import App, open_app
-from assay.app.tools import open_tools, pause_gate, worker_options
+from assay.app.tools import open_tools, pause_gate, scanner_options, worker_options
 from assay.github.fake import FakeGitHub, FakeServer, serve
 from assay.model.clock import Clock
 from assay.model.submission import ACTIVE
@@ -32,6 +32,7 @@ from assay.store.embedded import Server
 from assay.store.migrate import migrate
 from assay.web.app import create_app
 from tests.scratch import scratch
+from tests.warm_scanner import warm_command
 
 # How long it takes to think of an example says something about the machine and nothing about the code.
 hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,6 +49,22 @@ structlog.configure(
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400", "max_wal_size=256MB")
 SECRET = "a-secret-for-tests-that-is-long-enough"
 PATIENCE_SECONDS = 120
+# A file is worked on by one process, so that the longest come first: else one of them is left when all others are done.
+LONGEST = (
+    "tests/test_benchmarks.py",
+    "tests/web/test_schemathesis.py",
+    "tests/scan/test_hostile.py",
+    "tests/cli/test_up.py",
+    "tests/deepscan/test_tools.py",
+    "tests/scan/test_engines.py",
+    "tests/scan/test_shell_flow.py",
+    "tests/faults/test_outage.py",
+    "tests/faults/test_agreement.py",
+    "tests/faults/test_killed_scanners.py",
+    "tests/faults/test_consistent_numbers.py",
+    "tests/faults/test_memory.py",
+    "tests/journeys/test_many_listeners.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,6 +81,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.assay_servers = []  # type: ignore[attr-defined]
     if not config.pluginmanager.hasplugin("dsession"):
         config.assay_url = _start_server(config)  # type: ignore[attr-defined]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, all others as they come."""
+    places = {file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.location[0], len(LONGEST)))
 
 
 def pytest_configure_node(node: Any) -> None:
@@ -217,9 +240,10 @@ class Registry:
 @asynccontextmanager
 async def open_registry(settings: Settings, github: FakeGitHub, clock: Clock | None = None) -> AsyncIterator[Registry]:
     """Everything of a registry in this process, on real HTTP routes and a real database."""
+    scanning = replace(scanner_options(settings), command=warm_command())
     async with (
         open_app(settings, application="test", clock=clock) as app,
-        open_tools(app) as tools,
+        open_tools(app, scanning) as tools,
         httpx.AsyncClient(
             transport=httpx.ASGITransport(create_app(app), raise_app_exceptions=False), base_url="http://127.0.0.1"
         ) as client,

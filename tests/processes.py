@@ -27,6 +27,15 @@ def environment(settings: Settings) -> dict[str, str]:
     return {**os.environ, **given}
 
 
+def killable(settings: Settings, lease_seconds: int = 2) -> Settings:
+    """For workers that are killed: few jobs are in flight, so that few wait for the lease of the dead.
+
+    Where others live on, the lease has to be so long that none of them loses it only because the machine is busy.
+    """
+    chosen = {"worker_batch": 10, "worker_concurrency": 3, "scan_processes": 1, "lease_seconds": lease_seconds}
+    return settings.model_copy(update=chosen)
+
+
 def a_worker(settings: Settings, log: Path) -> AbstractContextManager[Command]:
     """`assay worker`, ended at the latest when the block ends."""
     return a_process("worker", settings, log)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,16 +16,18 @@ from pathlib import Path
 import pytest
 
 from assay.store.embedded import Server, kill
+from tests.scratch import scratch
 from tests.warm import run_assay
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 180
 
 
 class Up:
     """A running `assay up`."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], data: Path, log: Path) -> None:
         self.process = process
+        self.data = data
         self.log = log
         self.url = self.said(r"is up: (\S+)").group(1)
 
@@ -90,11 +93,21 @@ def an_assay(data: Path, log: Path, **settings: str) -> Iterator[Up]:
             [sys.executable, "-m", "assay", "up"], env=environment, stdout=output, stderr=output, text=True
         )
     try:
-        yield Up(process, log)
+        yield Up(process, data, log)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             process.wait(PATIENCE_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """One for all tests that leave it as it was; it stops as it should."""
+    folder = scratch("assay-data-")
+    with an_assay(folder / "data", tmp_path_factory.mktemp("up") / "up.log") as running:
+        yield running
+        assert running.stop() == 0
+    shutil.rmtree(folder)
 
 
 def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path, data_folder: Path) -> None:
@@ -128,21 +141,33 @@ def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path
         assert after["published"] == 3
 
 
-def test_what_dies_is_reported_and_started_again(tmp_path: Path, data_folder: Path) -> None:
+def test_without_the_tools_it_says_how_to_get_them(up: Up) -> None:
+    """R18: everything else works, and nobody has to guess."""
+    up.said("`assay scan-node --install` gets the scan tools")
+    assert up.get("/readyz")["ready"]
+
+
+def test_two_in_one_data_directory_is_refused(up: Up) -> None:
+    """A second `assay up` on the same data says so in one line and leaves the first alone."""
+    environment = clean_environment(ASSAY_DATA_DIR=str(up.data), ASSAY_PORT="0")
+    second = run_assay("up", env=environment, seconds=PATIENCE_SECONDS)
+    assert second.returncode == 4
+    assert second.stderr == f"assay: `assay up` already runs in {up.data}: set ASSAY_DATA_DIR to another.\n"
+    assert up.get("/readyz")["ready"]
+
+
+def test_what_dies_is_reported_and_started_again(up: Up) -> None:
     """I36: web, worker and PostgreSQL killed with -9 come back by themselves, and the operator is told."""
-    data = data_folder / "data"
-    with an_assay(data, tmp_path / "up.log") as up:
-        for name in ("web", "worker"):
-            victim = up.child(name)
-            os.kill(victim, signal.SIGKILL)
-            up.said(rf"{name} ended with signal 9; starting it again")
-            assert wait_for(lambda name=name, victim=victim: up.child(name) != victim, f"a new {name}")
-        assert up.get("/readyz")["ready"]
-        kill(Server(data / "postgres"))
-        up.said("PostgreSQL is back")
-        assert up.get("/readyz")["ready"]
-        assert up.get("/api/v1/submissions/stats")["total"] == 0
-        assert up.stop() == 0
+    for name in ("web", "worker"):
+        victim = up.child(name)
+        os.kill(victim, signal.SIGKILL)
+        up.said(rf"{name} ended with signal 9; starting it again")
+        assert wait_for(lambda name=name, victim=victim: up.child(name) != victim, f"a new {name}")
+    assert up.get("/readyz")["ready"]
+    kill(Server(up.data / "postgres"))
+    up.said("PostgreSQL is back")
+    assert up.get("/readyz")["ready"]
+    assert up.get("/api/v1/submissions/stats")["total"] == 0
 
 
 def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path, data_folder: Path) -> None:
@@ -163,17 +188,6 @@ def is_gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
-
-
-def test_two_in_one_data_directory_is_refused(tmp_path: Path, data_folder: Path) -> None:
-    """A second `assay up` on the same data says so in one line and leaves the first alone."""
-    data = data_folder / "data"
-    with an_assay(data, tmp_path / "up.log") as up:
-        environment = clean_environment(ASSAY_DATA_DIR=str(data), ASSAY_PORT="0")
-        second = run_assay("up", env=environment, seconds=60)
-        assert second.returncode == 4
-        assert second.stderr == f"assay: `assay up` already runs in {data}: set ASSAY_DATA_DIR to another.\n"
-        assert up.get("/readyz")["ready"]
 
 
 @pytest.mark.parametrize("command", ["web", "worker", "migrate"])

@@ -1,4 +1,4 @@
-"""`assay up` on one machine: it scans what is published if the tools are there, and says how to get them if not."""
+"""`assay up` on one machine: it scans what is published if the tools are there; `tests/cli/test_up.py` has none."""
 
 import subprocess
 import sys
@@ -25,10 +25,3 @@ def test_one_command_scans_what_it_publishes(tmp_path: Path, data_folder: Path) 
 
         wait_for(is_scanned, "a deep scan of what was published")
         assert up.get("/api/v1/queue/health")["deepScans"]["nodesAlive"] == 1  # type: ignore[index]
-
-
-def test_without_the_tools_it_says_how_to_get_them(tmp_path: Path, data_folder: Path) -> None:
-    """R18: everything else works, and nobody has to guess."""
-    with an_assay(data_folder / "data", tmp_path / "up.log") as up:
-        up.said("`assay scan-node --install` gets the scan tools")
-        assert up.get("/readyz")["ready"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.catalogue import agree
 from tests.conftest import Registry
-from tests.review.cases import KEY, REVIEWS, decide, look, refused_skill, waiting
+from tests.review.cases import KEY, REVIEWS, a_doubtful_skill, decide, look, refused_skill, waiting
 from tests.web.people import PAGE, a_browser, audit_of, cookies_of, signed_in
 
 TEXT = "The host is <script>ours()</script>.\n\u202eAnd nothing is sent."
@@ -100,8 +100,12 @@ async def test_words_are_bounded(registry: Registry, text: str) -> None:
 
 async def test_not_too_many_a_day(registry: Registry) -> None:
     """The eleventh is told when to come back."""
-    for number in range(11):
-        submission = await waiting(registry, f"mallory/kit{number}", note=f"Number {number}.")
+    repositories = [f"mallory/kit{number}" for number in range(11)]
+    for repository in repositories:
+        registry.github.add_repository(repository, files=a_doubtful_skill(note=f"Of {repository}."))
+    submissions = [(await registry.submit(repository, "tidy"))["id"] for repository in repositories]
+    await registry.work()
+    for number, submission in enumerate(submissions):
         answer = await appeal(registry, submission)
         assert answer.status_code == (200 if number < 10 else 429), answer.text
     assert int(answer.headers["retry-after"]) > 0

@@ -5,6 +5,7 @@ from typing import Any
 from tests.catalogue import publish, read
 from tests.conftest import Registry
 from tests.review.cases import waiting
+from tests.skills import a_skill
 from tests.web.people import a_browser, audit_of, cookies_of, signed_in
 
 
@@ -68,6 +69,11 @@ async def test_what_waits_for_a_reviewer_is_not_taken_away(registry: Registry) -
 async def test_not_too_many_a_day(registry: Registry) -> None:
     """The twenty-first listing has to wait for tomorrow."""
     alice = await signed_in(registry.app, "alice")
-    names = [await publish(registry, f"acme/tools{number}", f"Says {number}.") for number in range(21)]
+    for number in range(21):
+        files = {"SKILL.md": a_skill("greet", description=f"Says {number}.")}
+        registry.github.add_repository(f"acme/tools{number}", files=files)
+        await registry.submit(f"acme/tools{number}", "greet")
+    await registry.work()
+    names = [f"acme/tools{number}/greet" for number in range(21)]
     answers = [(await rescan(registry, name, alice)).status_code for name in names]
     assert answers == [200] * 20 + [429]

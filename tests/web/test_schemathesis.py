@@ -13,7 +13,6 @@ import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, seed, settings
-from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -24,13 +23,13 @@ from schemathesis.specs.openapi.checks import (
 
 from assay.github.fake import FakeGitHub, serve
 from assay.settings import Settings
-from assay.web.openapi import render_openapi
 from tests.conftest import SECRET
 from tests.processes import a_process
 from tests.skills import a_repository
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-DOCUMENT: dict[str, Any] = json.loads(render_openapi())
+# `test_openapi.py` shows that it is the one that is served.
+DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 # A stream has no end to wait for; it is tested by those who listen to it.
 OPERATIONS = [
@@ -40,6 +39,25 @@ OPERATIONS = [
     if "/stream" not in path
 ]
 EXAMPLES = 20
+
+
+def can_be_asked_wrongly(operation: dict[str, Any]) -> bool:
+    """Whether it takes anything; but whatever stands in the place of a word of a path is a word."""
+    taken = [
+        each for each in operation.get("parameters", []) if each["in"] != "path" or not is_any_word(each["schema"])
+    ]
+    return bool(taken) or "requestBody" in operation
+
+
+def is_any_word(schema: dict[str, Any]) -> bool:
+    return schema.get("type") == "string" and schema.keys().isdisjoint({"format", "pattern", "enum"})
+
+
+ASKED = [(*operation, GenerationMode.POSITIVE) for operation in OPERATIONS] + [
+    (method, path, GenerationMode.NEGATIVE)
+    for method, path in OPERATIONS
+    if can_be_asked_wrongly(DOCUMENT["paths"][path][method])
+]
 
 
 async def _database(postgres_url: str, statement: str) -> None:
@@ -91,8 +109,7 @@ def _until_it_answers(url: str, log: Path) -> None:
         pytest.fail(log.read_text()[-2000:])
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
-@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=str)
+@pytest.mark.parametrize(("method", "path", "mode"), ASKED, ids=lambda each: getattr(each, "value", each))
 @pytest.mark.filterwarnings("ignore")
 def test_no_request_finds_an_answer_that_is_not_described(
     registry_url: str, method: str, path: str, mode: GenerationMode
@@ -108,7 +125,4 @@ def test_no_request_finds_an_answer_that_is_not_described(
             base_url=registry_url, headers={"X-Internal-Key": SECRET}, checks=CHECKS, timeout=60, verify=False
         )
 
-    try:
-        ask()
-    except Unsatisfiable:
-        assert mode is GenerationMode.NEGATIVE, "only what takes nothing cannot be asked wrongly"
+    ask()

@@ -35,13 +35,13 @@ JUDGES_SHARE = 0.75
 
 
 @asynccontextmanager
-async def open_tools(app: App) -> AsyncIterator[Tools]:
-    """What the pipeline works with in a worker process."""
+async def open_tools(app: App, scanning: ScannerOptions | None = None) -> AsyncIterator[Tools]:
+    """What the pipeline works with in a worker process, which scans as its settings say unless it is told otherwise."""
     settings, clock = app.settings, app.clock
     deadline_seconds = settings.stuck_seconds * 0.9
     policy = policy_of(settings)
     async with (
-        open_scanners(scanner_options(settings), app.ruleset) as scanners,
+        open_scanners(scanning or scanner_options(settings), app.ruleset) as scanners,
         open_judge(app, policy, deadline_seconds) as judge,
     ):
         ledger = Ledger(
