@@ -142,7 +142,7 @@ async def find_stale_verdicts(db: AsyncConnection, ruleset: str) -> int:
     A new ruleset starts from the beginning; when all are found, there is nothing to do until the next one.
     """
     if await activate_ruleset(db, ruleset):
-        log.info("Another ruleset is active: verdicts of the one before are stale", ruleset=ruleset)
+        log.info("These rules are active; verdicts of any others are stale", ruleset=ruleset)
     known, _, place = (await read_position(db, FIND_STALE) or "").partition(" ")
     if known == ruleset and place == DONE:
         return 0
