@@ -17,7 +17,7 @@ PASSED_OVER = {"skip", "skipif", "xfail", "importorskip"}
 
 
 def test_nothing_reaches_main_that_fails_a_gate() -> None:
-    """I44: tests, lint and strict types run on every change, and the first that fails ends the run."""
+    """I44, R57: tests, lint and strict types run on every change, and the first that fails ends the run."""
     run = (ROOT / ".ci" / "run").read_text().splitlines()
     assert "set -euo pipefail" in run
     assert [line for line in run if line.startswith("make ")] == ["make test", "make lint", "make types"]
