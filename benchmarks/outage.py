@@ -1,9 +1,10 @@
 """PostgreSQL is killed, or hangs, while people browse: what each route answers, and how fast, before, during and after.
 
-    python -m benchmarks.outage [--rate 200] [--seconds 15] [--skills 200] [--hang]
+    python -m benchmarks.outage [--rate 200] [--seconds 15] [--skills 200] [--webs 2] [--hang]
 
 Everything runs on loopback: a GitHub of its own, the embedded PostgreSQL with its durability on, `assay worker`, and
-one `assay web`, which is never restarted. Requests are sent at a fixed rate, however long the answers take.
+as many `assay web` as are asked for, which take turns and are never restarted. Requests are sent at a fixed rate,
+however long the answers take.
 """
 
 import argparse
@@ -16,8 +17,8 @@ import statistics
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -78,7 +79,7 @@ class Answered:
 class Load:
     """Requests at a fixed rate, and what became of them."""
 
-    url: str
+    urls: Iterator[str]
     session: aiohttp.ClientSession
     rate: float
     phase: str = "healthy"
@@ -110,15 +111,16 @@ class Load:
         return found
 
     def _request(self, route: str) -> "aiohttp.client._RequestContextManager":
+        url = next(self.urls)
         if route == WRITE:
             body = {"repoUrl": "https://github.com/bench-0/skills", "skillName": "skill-0"}
             body["skillPath"] = "skills/skill-0/SKILL.md"
-            return self.session.post(f"{self.url}/api/v1/submissions", json=body)
+            return self.session.post(f"{url}/api/v1/submissions", json=body)
         path, headers = (READS | REFUSED)[route]
-        return self.session.get(self.url + path, headers=headers)
+        return self.session.get(url + path, headers=headers)
 
 
-async def measure(rate: float, seconds: float, skills: int, *, hangs: bool) -> list[Answered]:
+async def measure(rate: float, seconds: float, skills: int, webs: int, *, hangs: bool) -> list[Answered]:
     """One outage: killed, or stopped by a signal that leaves all its connections open."""
     shape = Shape("browsed", 1, skills)
     with tempfile.TemporaryDirectory() as folder, a_github(shape) as github:
@@ -133,18 +135,22 @@ async def measure(rate: float, seconds: float, skills: int, *, hangs: bool) -> l
                     await submit_all(app, shape)
                     await until_decided(app, lambda done: done >= skills)
                     await _until_copied(app)
-                    with a_command("web", settings):
-                        return await _browse(settings, server, rate, seconds, hangs=hangs)
+                    with ExitStack() as running:
+                        browsed = [settings.model_copy(update={"port": _free_port()}) for _ in range(webs)]
+                        for each in browsed:
+                            running.enter_context(a_command("web", each))
+                        return await _browse(browsed, server, rate, seconds, hangs=hangs)
         finally:
             server.start()
             server.stop()
 
 
-async def _browse(settings: Settings, server: Server, rate: float, seconds: float, *, hangs: bool) -> list[Answered]:
+async def _browse(webs: list[Settings], server: Server, rate: float, seconds: float, *, hangs: bool) -> list[Answered]:
     stopping = asyncio.Event()
     async with _session() as session:
-        load = Load(f"http://127.0.0.1:{settings.port}", session, rate)
-        await _until_answered(load, lambda answer: answer.status == 200)
+        load = Load(cycle([f"http://127.0.0.1:{each.port}" for each in webs]), session, rate)
+        for _ in webs:
+            await _until_answered(load, lambda answer: answer.status == 200)
         load.answers.clear()
         running = asyncio.create_task(load.run(stopping))
         await asyncio.sleep(seconds)
@@ -162,7 +168,8 @@ async def _browse(settings: Settings, server: Server, rate: float, seconds: floa
                 _send(stopped, signal.SIGCONT)
             else:
                 await asyncio.to_thread(server.start)
-        await _until_answered(load, lambda answer: answer.status == 200 and not answer.is_marked)
+        for _ in webs:
+            await _until_answered(load, lambda answer: answer.status == 200 and not answer.is_marked)
         load.phase = "healthy again"
         await asyncio.sleep(seconds)
         stopping.set()
@@ -193,13 +200,16 @@ async def _session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def _settings(folder: Path, server: Server, urls: dict[str, str]) -> Settings:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    given = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, "ASSAY_PORT": str(port), **urls}
+    given = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, **urls}
     # The write is of a skill that is known, so that the queue does not grow.
     given["ASSAY_GITHUB_WEB_URL"] = "https://github.com"
     return Settings.from_mapping(given | {variable(name): secrets.token_hex(32) for name in SECRET_FIELDS})
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _processes(server: Server) -> list[int]:
@@ -255,9 +265,10 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200, help="requests a second")
     parser.add_argument("--seconds", type=float, default=15, help="of each phase")
     parser.add_argument("--skills", type=int, default=200)
+    parser.add_argument("--webs", type=int, default=2, help="web processes, between which the requests are shared")
     parser.add_argument("--hang", action="store_true", help="stop PostgreSQL's processes instead of killing them")
     given = parser.parse_args()
-    answers = asyncio.run(measure(given.rate, given.seconds, given.skills, hangs=given.hang))
+    answers = asyncio.run(measure(given.rate, given.seconds, given.skills, given.webs, hangs=given.hang))
     counts = Counter((each.phase, each.route, each.status, each.is_marked) for each in answers)
     for (phase, route, status, is_marked), number in counts.items():
         print(f"{phase:14} {route:20} {status} {'marked' if is_marked else '':7} {number:6}")

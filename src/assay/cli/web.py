@@ -23,6 +23,7 @@ from assay.web.stream import CUT
 
 STOP_SECONDS = 10
 MOST_FILES = 65_536
+KEEP_ALIVE_SECONDS = 75
 
 
 class _Server(uvicorn.Server):
@@ -69,6 +70,8 @@ async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool)
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=STOP_SECONDS,
+            # Longer than proxies and clients keep theirs: who uses a connection again must not meet its end.
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
         server = _Server(config)
         serving = asyncio.create_task(server.serve([listener]))
