@@ -16,6 +16,8 @@ from assay.store.breaker import Breaker
 # The code of the error that says so.
 AWAY = "database_unavailable"
 PROBE_SECONDS = 3
+BUSY = "database_busy"
+CROSSED = "Somebody else is changing the same; nothing was changed by this. Try again."
 SILENT = "The database does not answer."
 ASKED_AGAIN = "it has not answered since, and is asked again in the background"
 
@@ -141,10 +143,18 @@ class _typed_outage:  # noqa: N801 - reads as a verb at its use
         if problem is not None and is_outage(problem):
             self._breaker.suspect()
             raise _unavailable(_in_a_line(problem)) from problem
+        if problem is not None and is_deadlock(problem):
+            raise Unavailable(CROSSED, code=BUSY, retry_after_seconds=1, cause=_in_a_line(problem)) from problem
 
 
 def _unavailable(cause: str, message: str = SILENT) -> Unavailable:
     return Unavailable(message, code=AWAY, retry_after_seconds=5, cause=cause)
+
+
+def is_deadlock(problem: BaseException) -> bool:
+    """Whether PostgreSQL ended this transaction so that another one, which it waited for crosswise, could go on."""
+    cause = problem.orig.__cause__ if isinstance(problem, exc.DBAPIError) and problem.orig is not None else problem
+    return isinstance(cause, asyncpg.DeadlockDetectedError)
 
 
 def is_outage(problem: BaseException) -> bool:

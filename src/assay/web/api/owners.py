@@ -10,7 +10,7 @@ from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from assay.accounts.ownership import must_own, must_own_or_have_submitted
 from assay.app.opened import App
 from assay.model.account import Caller
-from assay.model.errors import NotFound
+from assay.model.errors import Conflict, NotFound
 from assay.model.skill import Skill
 from assay.model.standing import Remark, Standing
 from assay.publish import withdraw
@@ -37,7 +37,7 @@ ASKED: dict[str, Any] = {
     "responses": problems(300, 400, 401, 403, 404, 409, 413, 415, 503),
     "request_max_body_size": LARGEST_REQUEST_BYTES,
 }
-Change = Callable[[Any, Skill], Awaitable[object]]
+Change = Callable[[Any, Skill], Awaitable[Skill]]
 
 
 @post(f"{VERSION}/yank", summary="Yank a version", **ASKED)
@@ -148,7 +148,7 @@ async def unlist(
     why = _remark(assay, caller, "unlisted", data)
     async with assay.store.begin() as db:
         listing = await _owned(db, caller, wanted)
-        return present_standing(await withdraw.unlist(db, listing.name, why))
+        return present_standing(_must_be_the_same(listing, await withdraw.unlist(db, listing.name, why)))
 
 
 @post(f"{NAME}/relist", summary="Bring a listing back", **ASKED)
@@ -162,7 +162,7 @@ async def relist(
     async with assay.store.begin() as db:
         listing = await _owned(db, caller, wanted)
         back = await withdraw.restore(db, listing.name, of=Standing.UNLISTED, by=caller.name, reason=data.reason)
-        return present_standing(back)
+        return present_standing(_must_be_the_same(listing, back))
 
 
 @post(
@@ -192,7 +192,7 @@ async def _change_version(assay: App, caller: Caller, wanted: str, version: str,
     async with assay.store.begin() as db:
         listing = await _owned(db, caller, wanted)
         _refuse_odd(listing, version)
-        await change(db, listing)
+        _must_be_the_same(listing, await change(db, listing))
         found = await find_version(db, listing.id, version)
         assert found is not None, "what was changed exists"
         around = await page_versions(db, listing.id, before=found.ordinal, limit=1)
@@ -203,7 +203,7 @@ async def _tag(assay: App, caller: Caller, wanted: str, tag: str, version: str |
     async with assay.store.begin() as db:
         listing = await _owned(db, caller, wanted)
         _refuse_odd(listing, version or "")
-        await withdraw.tag_version(db, listing.name, tag, version, by=caller.name)
+        _must_be_the_same(listing, await withdraw.tag_version(db, listing.name, tag, version, by=caller.name))
         return TagsView(name=listing.name, tags=await list_tags(db, listing.id))
 
 
@@ -212,6 +212,13 @@ async def _owned(db: Any, caller: Caller, wanted: str) -> Skill:
     listing = await find_any_listing(db, wanted)
     await must_own(db, caller, listing)
     return listing
+
+
+def _must_be_the_same(owned: Skill, changed: Skill) -> Skill:
+    """What was changed, by its name, is what the caller owns; the name may have gone to another listing meanwhile."""
+    if changed.id != owned.id:
+        raise Conflict(f"{owned.name} was renamed at this moment; ask again by its new name.", code="renamed")
+    return changed
 
 
 def _remark(assay: App, caller: Caller, code: str, body: WhyBody) -> Remark:

@@ -1,0 +1,38 @@
+"""Two transactions that wait for each other crosswise: one goes on, the other is told to try again."""
+
+import asyncio
+
+from sqlalchemy import text
+
+from assay.model.errors import Unavailable
+from assay.store.database import BUSY, Database
+from tests.conftest import Registry
+
+LOCK = text("SELECT pg_advisory_xact_lock(4711, :number)")
+
+
+async def test_the_one_that_gives_way_is_told_to_try_again(registry: Registry) -> None:
+    """Nobody is told of a mistake of ours because two people changed the same at the same moment."""
+    store = registry.app.store
+    first_holds, second_holds = asyncio.Event(), asyncio.Event()
+
+    async def change(mine: int, other: int, held: asyncio.Event, awaited: asyncio.Event) -> str:
+        try:
+            async with store.begin() as db:
+                await db.execute(LOCK, {"number": mine})
+                held.set()
+                await awaited.wait()
+                await db.execute(LOCK, {"number": other})
+        except Unavailable as problem:
+            assert problem.retry_after_seconds == 1
+            return problem.code
+        return "done"
+
+    ended = await asyncio.gather(change(1, 2, first_holds, second_holds), change(2, 1, second_holds, first_holds))
+    assert sorted(ended) == [BUSY, "done"]
+    assert await still_answers(store)
+
+
+async def still_answers(store: Database) -> bool:
+    async with store.begin() as db:
+        return bool(await db.scalar(text("SELECT true")))
