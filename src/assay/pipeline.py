@@ -21,7 +21,6 @@ from assay.model.repository import Repository
 from assay.model.source import Source
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision, Weighed
-from assay.publish.identity import record_identity
 from assay.publish.ledger import Ledger, QueuePaused, Started
 from assay.publish.postpone import give_up, retry_or_fail, snooze
 from assay.publish.publish import Approved, listed_as
@@ -33,6 +32,7 @@ from assay.queue.retry import RetryBudget
 from assay.scan.front_matter import describe
 from assay.scanners.pool import Scanners
 from assay.store.database import Database
+from assay.store.identity import record_identity
 from assay.store.scans import Examined
 from assay.store.transitions import LostLease, renew
 from assay.submit.accept import Request, accept_submission
@@ -125,7 +125,9 @@ async def _identify(submission: Submission, resolution: Resolution | None, tools
 
     async def write() -> Repository:
         async with tools.store.begin() as db:
-            return await record_identity(db, known, resolution)
+            return await record_identity(
+                db, known, resolution.facts, commit=resolution.commit, resolved_at=resolution.resolved_at
+            )
 
     canonical = await tools.identities.get((known, resolution.facts, resolution.commit), write)
     if canonical.id != known.id:

@@ -21,11 +21,11 @@ from assay.model.clock import Clock
 from assay.model.errors import Conflict, NotFound, Unavailable
 from assay.model.repository import Host
 from assay.model.standing import Remark, Standing
-from assay.publish.identity import record_identity
 from assay.publish.withdraw import restore, tombstone
 from assay.queue.turns import do_each, keep_going
 from assay.store.blocklist import hold_blocklist
 from assay.store.database import Database
+from assay.store.identity import record_identity
 from assay.store.listings import names_in, update_stars
 from assay.store.repositories import replaced
 from assay.store.upstream import Due, list_outdated, note_failure, note_missing, note_seen, take_due
@@ -114,7 +114,9 @@ class Watch:
                 return
             await hold_blocklist(db)
             await note_seen(db, known.id, again=self.every, commit=resolution.commit)
-            canonical = await record_identity(db, known, resolution)
+            canonical = await record_identity(
+                db, known, resolution.facts, commit=resolution.commit, resolved_at=resolution.resolved_at
+            )
             await update_stars(db, canonical.id, resolution.facts.stars)
             for name in await names_in(db, canonical.id, Standing.GONE, CODE):
                 await bring_back(db, name)

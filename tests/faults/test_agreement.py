@@ -37,6 +37,7 @@ async def test_everybody_agrees_at_every_pause(registry: Registry, tmp_path: Pat
                 assert workers.bugs() == []
             except BaseException as problem:
                 problem.add_note(f"seed {seed}, round {number}, done so far: {dict(storm.done)}")
+                problem.add_note("\n".join(repr(each)[:1500] for each in logs[-30:]))
                 raise
             print(f"round {number}: {live} live", dict(storm.done))
     assert storm.done["acts"] == rounds * WRITERS * ACTS

@@ -2,15 +2,19 @@
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
 
 from assay.github.fake import FakeGitHub
 from assay.settings import Settings
+from assay.store.listings import lock_skill
+from assay.store.listings import rename as rename_listing
 from assay.upstream import Watch
-from tests.catalogue import agree, gone, publish, read
+from tests.catalogue import agree, changes, gone, publish, read
 from tests.conftest import SECRET, Registry, open_registry
+from tests.projection.copies import bring_level, expected, meaning_of
 from tests.skills import a_skill
 
 MINE, THEIRS = "Says hello.", "Says whatever a stranger wants."
@@ -104,6 +108,62 @@ async def test_two_repositories_that_want_the_same_name(registry: Registry) -> N
     assert (await read(registry, "acme/elsewhere/greet"))["skill"]["description"] == "First."
     assert (await read(registry, "acme/one/greet"))["skill"]["description"] == "Second."
     await agree(registry, "acme/elsewhere/greet", "acme/one/greet")
+
+
+async def copied(registry: Registry, folder: Path, name: str) -> str:
+    """The repository that the copy names as the source of a listing, if the copy is as it would be made anew."""
+    await bring_level(registry, registry.app.edge)
+    assert await meaning_of(registry.app.edge) == await expected(registry, folder)
+    registry.app.copy.forget()
+    listing = await registry.app.copy.find(name)
+    assert listing is not None
+    return str(listing.skill.repository)
+
+
+async def test_a_new_spelling_reaches_the_copy(registry: Registry, tmp_path: Path) -> None:
+    """I13, I48: the listing keeps its name, and everybody tells where it comes from as its owner spells it."""
+    name = await publish(registry, "acme/tools", MINE)
+    assert await copied(registry, tmp_path, name) == "acme/tools"
+    repository, _ = registry.github.directory.find("acme/tools")
+    assert repository is not None
+    repository.rename("Acme/Tools")
+    await look(registry)
+    assert await copied(registry, tmp_path, name) == "Acme/Tools"
+    [told] = await changes(registry, "update")
+    assert told["data"]["name"] == name
+    await agree(registry, name)
+
+
+async def test_a_repository_that_goes_back_to_its_first_name_takes_its_listing_along(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """I13, I48: while the new name is taken the listing keeps the old one; then that is right again, and all say so."""
+    name = await publish(registry, "acme/tools", MINE)
+    repository, _ = registry.github.directory.find("acme/tools")
+    assert repository is not None
+    async with registry.app.store.begin() as db:
+        await rename_listing(
+            db, await lock_skill(db, await publish(registry, "acme/other", "Other.")), "acme/kit/greet"
+        )
+    for called in ("acme/kit", "acme/tools"):
+        repository.rename(called)
+        await look(registry)
+        assert await copied(registry, tmp_path, name) == called
+    assert await changes(registry, "rename") != []
+
+
+async def test_whoever_submits_all_of_a_renamed_repository_finds_its_listings_there(registry: Registry) -> None:
+    """I48: nothing waits for the watch, and the old name leads on."""
+    name = await publish(registry, "acme/tools", MINE)
+    repository, _ = registry.github.directory.find("acme/tools")
+    assert repository is not None
+    repository.rename("umbrella/kit")
+    whole = await registry.client.post("/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/umbrella/kit"})
+    assert whole.status_code == 200, whole.text
+    await registry.work()
+    assert (await read(registry, "umbrella/kit/greet"))["skill"]["description"] == MINE
+    assert (await read(registry, name))["skill"]["name"] == "umbrella/kit/greet"
+    await agree(registry, "umbrella/kit/greet")
 
 
 ADMIN = {"X-Internal-Key": SECRET}

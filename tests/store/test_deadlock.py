@@ -6,9 +6,14 @@ from sqlalchemy import text
 
 from assay.model.errors import Unavailable
 from assay.store.database import BUSY, Database
+from assay.store.listings import lock_skill
+from assay.store.selection import lock_by_ids
+from tests.catalogue import publish
 from tests.conftest import Registry
 
 LOCK = text("SELECT pg_advisory_xact_lock(4711, :number)")
+
+TOUCH = text("UPDATE submission SET updated_at = now() WHERE id = :id")
 
 
 async def test_the_one_that_gives_way_is_told_to_try_again(registry: Registry) -> None:
@@ -36,3 +41,29 @@ async def test_the_one_that_gives_way_is_told_to_try_again(registry: Registry) -
 async def still_answers(store: Database) -> bool:
     async with store.begin() as db:
         return bool(await db.scalar(text("SELECT true")))
+
+
+async def test_whoever_changes_a_submission_twice_does_not_wait_for_whoever_holds_its_listing(
+    registry: Registry,
+) -> None:
+    """R88: the second change looks whether the listing is there, while its owner holds that and waits for the
+    submission; neither has to give way."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    store = registry.app.store
+    owner_holds = asyncio.Event()
+    async with store.begin() as db:
+        submission_id = (await db.execute(text("SELECT id FROM submission"))).scalar_one()
+
+    async def own() -> None:
+        async with store.begin() as db:
+            await lock_skill(db, name)
+            owner_holds.set()
+            assert await lock_by_ids(db, [submission_id])
+
+    async with store.begin() as db:
+        await db.execute(text("SET LOCAL lock_timeout = '5s'"))
+        await db.execute(TOUCH, {"id": submission_id})
+        owning = asyncio.create_task(own())
+        await owner_holds.wait()
+        await db.execute(TOUCH, {"id": submission_id})
+    await owning

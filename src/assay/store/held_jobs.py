@@ -32,7 +32,7 @@ ROUNDS = f"""
     SELECT id, cycle FROM submission WHERE id = ANY(:ids) AND state IN ({quoted(ACTIVE)})
 """
 ACTIVE_ROUNDS = text(ROUNDS)
-LOCK_ROUNDS = text(ROUNDS + "FOR UPDATE SKIP LOCKED")
+LOCK_ROUNDS = text(ROUNDS + "FOR NO KEY UPDATE SKIP LOCKED")
 Round = tuple[UUID, int]
 
 

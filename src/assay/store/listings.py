@@ -1,6 +1,8 @@
 """What changes after a version is out: its status, its tags, the standing and the name of its listing.
 
-Every function here leaves its record in the change feed; the listing is locked first, by `lock_skill`.
+Every function here leaves its record in the change feed; the listing is locked first, by `lock_skill`. Rows that others
+refer to are locked with `key_share`: whoever writes a row that refers to one need not wait, and two who come from
+either side do not wait for each other crosswise.
 """
 
 from collections.abc import Mapping
@@ -71,7 +73,7 @@ ADOPT = text(
 
 async def lock_skill(db: AsyncConnection, name: str) -> Skill:
     """The listing of this name, locked until the end of the transaction, or NotFound."""
-    await db.execute(select(skill.c.id).where(skill.c.name == name.lower()).with_for_update())
+    await db.execute(select(skill.c.id).where(skill.c.name == name.lower()).with_for_update(key_share=True))
     return await get_skill(db, name)
 
 
@@ -182,6 +184,11 @@ async def rename(db: AsyncConnection, listing: Skill, name: str) -> bool:
     return True
 
 
+async def lock_listings(db: AsyncConnection, repository_id: int) -> list[Skill]:
+    """The listings of a repository, locked until the end of the transaction."""
+    return await _locked(db, skill.c.repository_id == repository_id)
+
+
 async def lock_misnamed(db: AsyncConnection, repository_id: int, key: str) -> list[Skill]:
     """The listings of a repository that are not called after it, locked until the end of the transaction."""
     misnamed = ~skill.c.name.startswith(f"{key}/", autoescape=True)
@@ -196,9 +203,12 @@ async def names_in(db: AsyncConnection, repository_id: int, standing: Standing, 
     return list((await db.execute(statement.order_by(skill.c.name))).scalars())
 
 
-async def adopt_listings(db: AsyncConnection, from_id: int, to_id: int) -> None:
-    """Give a repository the listings of a row that is merged into it, but for folders that it has listed already."""
-    await db.execute(ADOPT, {"from_id": from_id, "to_id": to_id})
+async def adopt_listings(db: AsyncConnection, from_id: int, to_id: int) -> bool:
+    """Give a repository the listings of a row that is merged into it, but for folders that it has listed already.
+
+    Returns whether there were any.
+    """
+    return (await db.execute(ADOPT, {"from_id": from_id, "to_id": to_id})).rowcount > 0
 
 
 async def update_stars(db: AsyncConnection, repository_id: int, stars: int | None) -> None:
@@ -336,7 +346,9 @@ async def blocked_submissions(db: AsyncConnection, target: Target, code: str) ->
 
 async def _locked(db: AsyncConnection, *conditions: ColumnElement[bool]) -> list[Skill]:
     ids = list(
-        (await db.execute(select(skill.c.id).where(*conditions).order_by(skill.c.id).with_for_update())).scalars()
+        (
+            await db.execute(select(skill.c.id).where(*conditions).order_by(skill.c.id).with_for_update(key_share=True))
+        ).scalars()
     )
     if not ids:
         return []

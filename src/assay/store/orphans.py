@@ -56,7 +56,7 @@ LOCK = text(
     SELECT id, cycle, priority FROM submission
     WHERE id = ANY(:ids) AND state IN ({quoted(ACTIVE)}) AND updated_at < :before
         AND (lease_expires_at IS NULL OR lease_expires_at < :now)
-    FOR UPDATE SKIP LOCKED
+    FOR NO KEY UPDATE SKIP LOCKED
     """
 )
 STILL = text(

@@ -177,7 +177,7 @@ async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str)
     statement = (
         select(skill.c.id, skill.c.name)
         .where(skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
-        .with_for_update()
+        .with_for_update(key_share=True)
     )
     row = (await db.execute(statement)).one_or_none()
     return Listed(row.id, row.name) if row else None

@@ -1,6 +1,7 @@
 """Repositories under one identity: spellings and renames all lead to the same row."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -27,13 +28,17 @@ COLUMNS = (
 # has this id.
 CONFIRM = text(
     f"""
+    WITH before AS (
+        SELECT owner, name FROM repository WHERE id = :id FOR NO KEY UPDATE
+    )
     UPDATE repository SET
         owner = :owner, name = :name, host_id = :host_id, default_branch = :default_branch, stars = :stars,
         commit = :commit, resolved_at = :resolved_at
+    FROM before
     WHERE id = :id AND merged_into_id IS NULL AND (host_id IS NULL OR host_id = :host_id) AND NOT EXISTS (
         SELECT FROM repository AS other WHERE other.host = :host AND other.host_id = :host_id AND other.id <> :id
     )
-    RETURNING {", ".join(column.name for column in COLUMNS)}
+    RETURNING before.owner, before.name, {", ".join(f"repository.{column.name}" for column in COLUMNS)}
     """
 )
 
@@ -64,6 +69,14 @@ ADD = text(
     ON CONFLICT DO NOTHING
     """
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The canonical row of a repository, and what it was called before."""
+
+    repository: Repository
+    former: RepositoryName
 
 
 async def find_repository(db: AsyncConnection, name: RepositoryName) -> Repository | None:
@@ -126,8 +139,8 @@ async def record_resolution(
     stars: int | None,
     commit: str,
     resolved_at: datetime,
-) -> Repository:
-    """Write down what the host says. Returns the canonical row, which is another one if this is a second name.
+) -> Recorded:
+    """Write down what the host says. The canonical row is another one if this is a second name.
 
     A name may have passed to another repository: that gets a row of its own, and takes nothing over but the name.
     Raises NotFound if the row that has the name cannot give it up, because nobody knows what it is called now.
@@ -140,7 +153,8 @@ async def record_resolution(
         values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
         row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
         if row is not None:
-            return repository_of(row)
+            owner, plain, *rest = row
+            return Recorded(repository_of(rest), RepositoryName(name.host, owner, plain))
     held = await _lock(db, known.id)
     if host_id is None:
         canonical, formers = held, {held.name}
@@ -156,7 +170,7 @@ async def record_resolution(
     for former in formers:
         if former.key != name.key:
             await _add_alias(db, former, canonical)
-    return await _write(db, canonical, name, {**facts, "resolved_at": resolved_at})
+    return Recorded(await _write(db, canonical, name, {**facts, "resolved_at": resolved_at}), canonical.name)
 
 
 async def replace_host_id(db: AsyncConnection, known: Repository, present_id: int) -> None:
@@ -173,7 +187,9 @@ async def replace_host_id(db: AsyncConnection, known: Repository, present_id: in
 async def _lock(db: AsyncConnection, repository_id: int) -> Repository:
     """As it is now, until the end of the transaction."""
     return repository_of(
-        (await db.execute(select(*COLUMNS).where(repository.c.id == repository_id).with_for_update())).one()
+        (
+            await db.execute(select(*COLUMNS).where(repository.c.id == repository_id).with_for_update(key_share=True))
+        ).one()
     )
 
 

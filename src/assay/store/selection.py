@@ -30,14 +30,14 @@ class Selection:
 async def lock_by_ids(db: AsyncConnection, ids: Sequence[UUID]) -> dict[UUID, Submission]:
     """Those that exist, locked until the end of the transaction, in the order of their ids."""
     statement = read_submissions().where(submission.c.id.in_(ids)).order_by(submission.c.id)
-    rows = await db.execute(statement.with_for_update(of=submission))
+    rows = await db.execute(statement.with_for_update(of=submission, key_share=True))
     return {each.id: each for each in map(submission_of, rows)}
 
 
 async def lock_selected(db: AsyncConnection, selection: Selection, limit: int) -> list[Submission]:
     """The longest unchanged first; what somebody else is changing right now is left for the next time."""
     statement = read_submissions().where(*_conditions(selection)).order_by(submission.c.updated_at, submission.c.id)
-    rows = await db.execute(statement.limit(limit).with_for_update(of=submission, skip_locked=True))
+    rows = await db.execute(statement.limit(limit).with_for_update(of=submission, key_share=True, skip_locked=True))
     return [submission_of(row) for row in rows]
 
 

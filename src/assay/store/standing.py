@@ -42,7 +42,7 @@ LOCK = text(
     SELECT {ROW} FROM submission JOIN repository ON repository.id = submission.repository_id
     WHERE submission.id = ANY(:ids) AND submission.state IN ({quoted(REOPENED_BY_RESUBMISSION)})
     ORDER BY submission.id
-    FOR UPDATE OF submission
+    FOR NO KEY UPDATE OF submission
     """
 )
 

@@ -253,7 +253,7 @@ async def claim_submissions(
 
 async def renew(db: AsyncConnection, mine: Submission) -> Submission:
     """The row as it is now, locked, if this lease still holds; else LostLease."""
-    held = text("SELECT 1 FROM submission WHERE id = :id AND cycle = :cycle AND lease_owner = :lease FOR UPDATE")
+    held = text("SELECT 1 FROM submission WHERE id = :id AND cycle = :cycle AND lease_owner = :lease FOR NO KEY UPDATE")
     found = await db.execute(held, {"id": mine.id, "cycle": mine.cycle, "lease": mine.lease})
     if found.one_or_none() is None:
         raise _lost(mine)

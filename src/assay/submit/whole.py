@@ -8,7 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.errors import NoSkill
 from assay.model.repository import RepositoryName
 from assay.model.submission import Origin, Submission
-from assay.store.repositories import find_or_add_repositories, find_repository, record_resolution
+from assay.store.identity import record_identity
+from assay.store.repositories import find_or_add_repositories, find_repository
 from assay.store.standing import list_standing
 from assay.submit.accept import Request
 from assay.submit.repository import MOST_SKILLS, RepositorySkills, name_skills
@@ -43,16 +44,7 @@ async def request_all(
         raise NoSkill(f"{found.facts.name} has no SKILL.md at {found.commit[:12]}{where}")
     facts = found.facts
     known = (await find_or_add_repositories(db, [facts.name]))[facts.name.key]
-    canonical = await record_resolution(
-        db,
-        known,
-        name=facts.name,
-        host_id=facts.host_id,
-        default_branch=facts.default_branch,
-        stars=facts.stars,
-        commit=found.commit,
-        resolved_at=found.looked_at,
-    )
+    canonical = await record_identity(db, known, facts, commit=found.commit, resolved_at=found.looked_at)
     names = _names(canonical.name, found, await list_standing(db, canonical.id, MOST_STANDING))
     return [
         Request(canonical.name, names[path], path, origin, submitter=submitter, actor=actor)

@@ -1,65 +1,67 @@
-"""Write down which repository this really is, as its host says."""
+"""Write down which repository this really is, as its host says, and let its listings follow it."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.fetch.source import Resolution
 from assay.model.blocklist import Target
 from assay.model.change import ChangeKind
 from assay.model.naming import repository_key, slug_in
-from assay.model.repository import Repository
+from assay.model.repository import Repository, RepositoryFacts
 from assay.model.standing import Remark, Standing
 from assay.store.blocklist import check_blocklists, hold_blocklist
 from assay.store.listings import (
     adopt_listings,
+    lock_listings,
     lock_misnamed,
     record_change,
     rename,
     set_standing,
     update_stars,
 )
-from assay.store.repositories import record_resolution
+from assay.store.repositories import Recorded, record_resolution
 
 
-async def record_identity(db: AsyncConnection, known: Repository, resolution: Resolution) -> Repository:
+async def record_identity(
+    db: AsyncConnection, known: Repository, facts: RepositoryFacts, *, commit: str, resolved_at: datetime
+) -> Repository:
     """The canonical repository; nothing is written if nothing is new."""
-    facts = resolution.facts
-    if (known.host_id, known.name, known.commit) == (facts.host_id, facts.name, resolution.commit):
+    if (known.host_id, known.name, known.commit) == (facts.host_id, facts.name, commit):
         return known
     await hold_blocklist(db)
-    canonical = await record_resolution(
+    recorded = await record_resolution(
         db,
         known,
         name=facts.name,
         host_id=facts.host_id,
         default_branch=facts.default_branch,
         stars=facts.stars,
-        commit=resolution.commit,
-        resolved_at=resolution.resolved_at,
+        commit=commit,
+        resolved_at=resolved_at,
     )
-    await follow_repository(db, known, canonical, stars=facts.stars)
-    return canonical
+    await _follow(db, known, recorded, stars=facts.stars)
+    return recorded.repository
 
 
-async def follow_repository(
-    db: AsyncConnection, known: Repository, canonical: Repository, *, stars: int | None
-) -> None:
+async def _follow(db: AsyncConnection, known: Repository, recorded: Recorded, *, stars: int | None) -> None:
     """Let the listings of a repository have its name and its stars. Old names lead to them.
 
     A listing whose new name or folder is taken stays as it is: what is there already came first. One whose new name is
-    on the blocklist is taken down: `hold_blocklist` is called by whoever calls this.
+    on the blocklist is taken down.
     """
-    if canonical.id != known.id:
-        await adopt_listings(db, known.id, canonical.id)
+    canonical = recorded.repository
+    has_others = canonical.id != known.id and await adopt_listings(db, known.id, canonical.id)
     await update_stars(db, canonical.id, stars)
     key = repository_key(canonical.name)
-    misnamed = await lock_misnamed(db, canonical.id, key)
+    # Each listing tells where it comes from.
+    has_moved = has_others or recorded.former != canonical.name
+    listings = await (lock_listings(db, canonical.id) if has_moved else lock_misnamed(db, canonical.id, key))
     renamed = []
-    for listing in misnamed:
-        if await rename(db, listing, f"{key}/{slug_in(listing.name)}"):
+    for listing in listings:
+        if not listing.name.startswith(f"{key}/") and await rename(db, listing, f"{key}/{slug_in(listing.name)}"):
             renamed.append(listing)
-        elif known.name != canonical.name:
+        elif has_moved and listing.standing is Standing.LIVE:
             said = {"version": listing.current_version, "digest": listing.content_digest}
             await record_change(db, ChangeKind.UPDATE, listing, None, **said)
     targets = [Target(listing.content_digest, key, slug_in(listing.name)) for listing in renamed]
