@@ -152,22 +152,9 @@ async def _check_edge(registry: Registry, folder: Path, live: dict[str, Told]) -
     edge = registry.app.edge
     keys = {key.removeprefix("skill:") for key in await contents_of(edge) if key.startswith("skill:")}
     assert keys == set(live)
-    differing: dict[str, tuple[object, object]] = {}
-
-    async def agrees() -> bool:
-        # A change that is settled may still be on its way to the copy; one that never comes is a difference.
-        meaning, wanted = await meaning_of(edge), await expected(registry, folder)
-        differing.clear()
-        differing.update({key: (meaning.get(key), wanted.get(key)) for key in meaning.keys() | wanted.keys()})
-        for key in [key for key, (is_there, must_be) in differing.items() if is_there == must_be]:
-            del differing[key]
-        return not differing
-
-    try:
-        await until(agrees, seconds=30)
-    except TimeoutError:
-        assert not differing, differing
-        raise
+    meaning, wanted = await meaning_of(edge), await expected(registry, folder)
+    both = {key: (meaning.get(key), wanted.get(key)) for key in meaning.keys() | wanted.keys()}
+    assert {key: pair for key, pair in both.items() if pair[0] != pair[1]} == {}
     registry.app.copy.forget()
     cards = (await registry.app.copy.snapshot()).cards
     assert {card.name for card in cards} == set(live)

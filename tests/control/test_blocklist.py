@@ -12,7 +12,7 @@ from assay.model.errors import Conflict, Invalid, NotFound
 from assay.model.finding import Severity
 from assay.model.ids import new_id
 from assay.model.standing import Standing
-from assay.publish.withdraw import remark, restore, unlist, unyank, yank
+from assay.publish.withdraw import remark, restore, unlist, unyank, withdraw, yank
 from assay.store.blocklist import find_block
 from tests.catalogue import agree, changes, gone, publish, read
 from tests.conftest import Registry
@@ -112,6 +112,18 @@ async def test_bytes_are_blocked_under_every_name(registry: Registry) -> None:
     await lifted(registry, entry)
     assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.1"
     await agree(registry, name, "fair/kit/fair", "thief/copy/greet")
+
+
+async def test_bytes_that_nobody_gets_any_more_are_blocked_without_a_trace_on_their_listing(registry: Registry) -> None:
+    """I13: what changes without a record in the feed, the copies never learn."""
+    name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
+    bad = (await read(registry, name))["skill"]["contentDigest"]
+    async with registry.app.store.begin() as db:
+        await withdraw(db, name, "1.0.1", remark("malware", "It was found out.", at=WHEN, by="root"))
+    before, told = (await read(registry, name))["skill"], await changes(registry)
+    await blocked(registry, content_digest=bad)
+    assert (await read(registry, name))["skill"] == before
+    assert [each["kind"] for each in (await changes(registry))[len(told) :]] == ["block"]
 
 
 async def test_the_only_version_blocked_takes_the_listing_down(registry: Registry) -> None:

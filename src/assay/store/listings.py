@@ -38,7 +38,8 @@ from assay.store.tables import (
 )
 
 # The live version stays if it may; else the newest that may be used takes its place, and the listing says what it said
-# then. A version that is back is the newest if it was.
+# then. A version that is back is the newest if it was. A listing that stays as it is, is not touched: nobody would be
+# told.
 FALL_BACK = text(
     f"""
     WITH best AS (
@@ -53,12 +54,13 @@ FALL_BACK = text(
         FROM best, skill CROSS JOIN LATERAL jsonb_populate_record(NULL::skill, to_jsonb(skill) || best.described)
             AS described
         WHERE skill.id = :skill_id
+    ), changed AS (
+        UPDATE skill SET
+            updated_at = now(), current_version_id = said.version_id,
+            {", ".join(f"{column.name} = said.{column.name}" for column in DESCRIBED)}
+        FROM said WHERE skill.id = :skill_id AND skill.current_version_id <> said.version_id
     )
-    UPDATE skill SET
-        updated_at = now(), current_version_id = said.version_id,
-        {", ".join(f"{column.name} = said.{column.name}" for column in DESCRIBED)}
-    FROM said WHERE skill.id = :skill_id
-    RETURNING skill.current_version_id
+    SELECT id FROM best
     """
 )
 
@@ -132,8 +134,8 @@ async def fall_back(db: AsyncConnection, listing: Skill, *, back: SkillVersion |
     """
     is_newer = back is not None and back.ordinal > await _live_ordinal(db, listing.id)
     given = {"skill_id": listing.id, "back": back.id if back and is_newer else None}
-    row = (await db.execute(FALL_BACK, given)).one_or_none()
-    return row.current_version_id if row else None
+    live: UUID | None = (await db.execute(FALL_BACK, given)).scalar_one_or_none()
+    return live
 
 
 async def set_standing(
