@@ -33,6 +33,7 @@ from assay.scan.front_matter import describe
 from assay.scanners.pool import Scanners
 from assay.store.database import Database
 from assay.store.identity import record_identity
+from assay.store.listings import hold_listing
 from assay.store.scans import Examined
 from assay.store.transitions import LostLease, renew
 from assay.submit.accept import Request, accept_submission
@@ -182,6 +183,8 @@ async def _settle(submission: Submission, problem: NotFound | Invalid | Unavaila
     reason = reason_of(problem)
     try:
         async with tools.store.begin() as db:
+            if problem.code in NO_LONGER_THERE:
+                await hold_listing(db, submission.skill_id)
             held = await renew(db, submission)
             match problem:
                 case RateLimited() | ScannerError():

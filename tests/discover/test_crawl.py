@@ -7,6 +7,7 @@ import structlog
 from sqlalchemy import text
 
 from assay.discover.crawl import Asked
+from assay.discover.dry_run import try_out
 from assay.discover.source import Cadence
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome
 from assay.model.errors import RateLimited, Unavailable
@@ -85,8 +86,8 @@ async def test_a_dry_run_writes_nothing(registry: Registry) -> None:
     await crawl(registry, Scripted([names[:2]]))
     before = [await count(registry, table) for table in ("discovery_record", "discovery_run", "submission")]
     async with a_crawler(registry) as crawler:
-        dry = await crawler.try_out(Scripted([names, names]), Asked("test", max_results=3))
-        whole = await crawler.try_out(Scripted([names, names]), Asked("test"))
+        dry = await try_out(crawler, Scripted([names, names]), Asked("test", max_results=3))
+        whole = await try_out(crawler, Scripted([names, names]), Asked("test"))
     assert (RunOutcome.CAPPED, 3, names[2:5]) == (dry.outcome, dry.tally.new, dry.new)
     assert (RunOutcome.COMPLETE, 4, 8) == (whole.outcome, whole.tally.new, whole.tally.skipped_dedup)
     assert before == [await count(registry, table) for table in ("discovery_record", "discovery_run", "submission")]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from assay.discover.crawl import Asked
+from assay.discover.dry_run import try_out
 from assay.discover.source import BudgetSpent, Cadence, Meter, Source
 from assay.discover.sources.code_search import CodeSearch
 from assay.discover.sources.listed import Listed
@@ -269,7 +270,7 @@ async def test_a_registry_that_is_gone_hides_no_other(
         others = [Other(RegistryKind.WELL_KNOWN, f"{url}/{each}") for each in ("first", "second", "last")]
         source = Registries(outside, CADENCE, others, registry.web_url)
         async with a_crawler(registry) as crawler:
-            tried = await crawler.try_out(source, Asked("test"))
+            tried = await try_out(crawler, source, Asked("test"))
         assert (RunOutcome.FAILED, names) == (tried.outcome, tried.new)
         asked.clear()
         ended = await crawl(registry, source)

@@ -8,11 +8,13 @@ from assay.model.errors import Unavailable
 from assay.store.database import BUSY, Database
 from assay.store.listings import lock_skill
 from assay.store.selection import lock_by_ids
-from tests.catalogue import publish
+from tests.catalogue import gone, publish
 from tests.conftest import Registry
+from tests.processes import until
 
 LOCK = text("SELECT pg_advisory_xact_lock(4711, :number)")
 
+WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 TOUCH = text("UPDATE submission SET updated_at = now() WHERE id = :id")
 
 
@@ -67,3 +69,27 @@ async def test_whoever_changes_a_submission_twice_does_not_wait_for_whoever_hold
         await owner_holds.wait()
         await db.execute(TOUCH, {"id": submission_id})
     await owning
+
+
+async def test_a_worker_that_takes_a_listing_down_waits_for_it_before_it_holds_the_submission(
+    registry: Registry,
+) -> None:
+    """R88: whoever has the listing gets its submission, too, also while it is found to be gone from its source."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    repository, _ = registry.github.directory.find("acme/tools")
+    assert repository is not None
+    repository.push({"SKILL.md": None, "README.md": "Nothing here any more."})
+    await registry.submit("acme/tools", "greet")
+    store = registry.app.store
+
+    async def is_waiting() -> bool:
+        async with store.begin() as db:
+            return bool(await db.scalar(WAITING))
+
+    async with store.begin() as db:
+        await lock_skill(db, name)
+        working = asyncio.create_task(registry.work())
+        await until(is_waiting)
+        await db.execute(text("SELECT FROM submission FOR UPDATE NOWAIT"))
+    await working
+    await gone(registry, name)

@@ -20,7 +20,8 @@ from assay.cli.options import AsJson
 from assay.cli.stopping import run_command, run_until_done, stopping_event
 from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
 from assay.discover.all_sources import named
-from assay.discover.crawl import Asked, Crawler, DryRun, Progress
+from assay.discover.crawl import Asked, Crawler, Progress
+from assay.discover.dry_run import DryRun, try_out
 from assay.discover.schedule import register, run_once, run_schedule
 from assay.discover.source import Source
 from assay.model.discovery import MOST_RESULTS, RunOutcome, Tally
@@ -111,7 +112,7 @@ async def _crawl_once(chosen: Settings, source: str | None, most: int | None, *,
 
 
 async def _try_all(crawler: Crawler, sources: Sequence[Source], asked: Asked) -> list[DryRun]:
-    return await asyncio.gather(*(crawler.try_out(each, asked) for each in sources))
+    return await asyncio.gather(*(try_out(crawler, each, asked) for each in sources))
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,17 @@ dies is gone on with by the next one: no page is read twice, and nothing that wa
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import monotonic
 from uuid import UUID
 
 import structlog
 
+from assay.discover.held_lease import HeldLease, LeaseLost
 from assay.discover.look import CALLS_PER_LOOK, Looker
-from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, TooEarly, Unread, rhythm_of
+from assay.discover.source import BudgetSpent, Meter, Page, Source, TooEarly, Unread, rhythm_of
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome, Tally
 from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.model.ids import new_id
@@ -30,7 +31,6 @@ from assay.store.discovery_sources import (
     note_probe,
     note_sightings,
     register_sources,
-    renew_lease,
     take_lease,
 )
 
@@ -40,7 +40,6 @@ HELD_SECONDS = 600.0
 TRIED = 4
 FIRST_PAUSE_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 90.0
 HOUR_SECONDS = 3_600.0
-MOST_SHOWN = 100
 NOT_ALL = "Not all of its places could be read:"
 
 
@@ -57,18 +56,6 @@ class Asked:
     batch_size: int = DISCOVERY_BATCH_SIZE
 
 
-@dataclass(frozen=True)
-class DryRun:
-    """What a run would have taken; nothing was written."""
-
-    source: str
-    outcome: RunOutcome
-    tally: Tally
-    calls: int
-    new: list[str] = field(default_factory=list)
-    problem: str | None = None
-
-
 @dataclass
 class Progress:
     """How far a run has come, for those who watch."""
@@ -77,10 +64,6 @@ class Progress:
     tally: Tally
     calls: int = 0
     outcome: RunOutcome | None = None
-
-
-class LeaseLost(Exception):
-    """Somebody else runs the source now."""
 
 
 class _Ended(Exception):
@@ -124,59 +107,6 @@ class Crawler:
         run = _Run(self, source, asked, run_id, lease, known, stopping or asyncio.Event())
         return await run.to_the_end()
 
-    async def try_out(self, source: Source, asked: Asked, checkpoint: Checkpoint | None = None) -> DryRun:
-        """What a run would find, from the beginning or a checkpoint; no lease, no record, nothing written."""
-        meter, tally = Meter(asked.max_calls), Tally()
-        new: dict[str, None] = {}
-        unread: list[str] = []
-        outcome, problem = RunOutcome.COMPLETE, None
-        try:
-            async with (
-                asyncio.timeout(asked.timeout_seconds or source.cadence.timeout_seconds),
-                aclosing(_readable_pages(source, checkpoint, meter, unread)) as pages,
-            ):
-                async for page in pages:
-                    tally.found += len(page.candidates)
-                    tally.errors += page.left_out
-                    async with self.store.snapshot() as db:
-                        new |= dict.fromkeys(await list_fresh(db, page.candidates, room=len(page.candidates)))
-                    tally.new = min(len(new), asked.max_results)
-                    tally.skipped_dedup = tally.found - len(new)
-                    self.show(Progress(source.name, tally, meter.used))
-                    if len(new) >= asked.max_results:
-                        outcome = RunOutcome.CAPPED
-                        break
-        except TimeoutError:
-            outcome = RunOutcome.TIMEOUT
-        except BudgetSpent as spent:
-            outcome, problem = RunOutcome.SPENT, str(spent)
-        except RateLimited as limit:
-            outcome, problem = RunOutcome.RATE_LIMITED, limit.message
-        except AssayError as failure:
-            if failure.code == AWAY:
-                raise
-            outcome, problem = RunOutcome.FAILED, failure.message
-        if unread and outcome is RunOutcome.COMPLETE:
-            outcome, problem = RunOutcome.FAILED, " ".join([NOT_ALL, *unread])
-        return DryRun(source.name, outcome, tally, meter.used, list(new)[: min(MOST_SHOWN, tally.new)], problem)
-
-
-async def _readable_pages(
-    source: Source, checkpoint: Checkpoint | None, meter: Meter, unread: list[str]
-) -> AsyncGenerator[Page, None]:
-    """To the end of the cycle, past the places that cannot be read now."""
-    while True:
-        try:
-            async with aclosing(source.pages(checkpoint, meter)) as pages:
-                async for page in pages:
-                    yield page
-            return
-        except Unread as place:
-            unread.append(place.message)
-            if place.without.is_last:
-                return
-            checkpoint = place.without.checkpoint
-
 
 @dataclass
 class _Run:
@@ -188,18 +118,18 @@ class _Run:
     known: tuple[str, ...]
     stopping: asyncio.Event
     tally: Tally = field(default_factory=Tally)
-    is_lost: bool = False
     unread: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.asked.max_calls)
         self.checkpoint = self.lease.checkpoint
+        self.held = HeldLease(self.crawler.store, self.source.name, self.id, self.crawler.lease_seconds)
         self.started = monotonic()
 
     async def to_the_end(self) -> RunRecord:
         """Whatever happens, the run ends with an outcome and gives the source back."""
         outcome, problem, again = RunOutcome.COMPLETE, None, None
-        async with self._keeping_the_lease():
+        async with self.held.renewed():
             try:
                 async with asyncio.timeout(self.asked.timeout_seconds or self.source.cadence.timeout_seconds):
                     await expecting(self._work(), "A run of discovery failed", known=ENDS, source=self.source.name)
@@ -272,7 +202,7 @@ class _Run:
             after, is_last = (page.checkpoint, page.is_last) if fits else (self.checkpoint, False)
             counted = {"found": len(page.candidates), "new": len(claimed), "cut": page.cut if fits else 0}
             if not await keep_page(db, name, self.id, checkpoint=after, is_last=is_last, **counted):
-                raise LeaseLost(f"{name} is run by somebody else.")
+                raise LeaseLost(name)
             await note_sightings(db, name, page.candidates)
             known = len(page.candidates) - len(claimed) if fits else 0
             tally = Tally(found=len(page.candidates), new=len(claimed), skipped_dedup=known, errors=page.left_out)
@@ -342,8 +272,7 @@ class _Run:
         raise _Ended(RunOutcome.STOPPED)
 
     def _check(self) -> None:
-        if self.is_lost:
-            raise LeaseLost(f"{self.source.name} is run by somebody else.")
+        self.held.check()
         if self.stopping.is_set():
             raise _Ended(RunOutcome.STOPPED)
 
@@ -383,23 +312,3 @@ class _Run:
                 return 0.0
             case _:
                 return max(cadence.cooldown_seconds, again or 0.0)
-
-    @asynccontextmanager
-    async def _keeping_the_lease(self) -> AsyncIterator[None]:
-        keeping = asyncio.create_task(self._renew())
-        try:
-            yield
-        finally:
-            keeping.cancel()
-            await asyncio.wait({keeping})
-
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(self.crawler.lease_seconds / 3)
-            try:
-                async with self.crawler.store.begin() as db:
-                    is_ours = await renew_lease(db, self.source.name, self.id, lease_seconds=self.crawler.lease_seconds)
-            except Unavailable as outage:
-                log.warning("A lease could not be renewed", source=self.source.name, problem=outage.message)
-                continue
-            self.is_lost = self.is_lost or not is_ours

@@ -25,6 +25,7 @@ from assay.scan.front_matter import describe
 from assay.store.appeals import answer_appeal
 from assay.store.audit import record_audit
 from assay.store.blocklist import hold_blocklist
+from assay.store.listings import hold_listing
 from assay.store.reviews import add_review
 from assay.store.selection import lock_by_ids
 from assay.store.skills import find_name, list_versions
@@ -90,6 +91,7 @@ async def reject(db: AsyncConnection, decided: Decided) -> Submission:
 
 async def _lock(db: AsyncConnection, decided: Decided, examined: ExaminedContent) -> None:
     """The submission is as the reviewer saw it, and stays so until the end of the transaction."""
+    await hold_listing(db, examined.submission.skill_id)
     locked = (await lock_by_ids(db, [decided.submission_id]))[decided.submission_id]
     if not locked.version == decided.version == examined.submission.version:
         raise Conflict(

@@ -1,8 +1,8 @@
 """What changes after a version is out: its status, its tags, the standing and the name of its listing.
 
 Every function here leaves its record in the change feed; the listing is locked first, by `lock_skill`. Rows that others
-refer to are locked with `key_share`: whoever writes a row that refers to one need not wait, and two who come from
-either side do not wait for each other crosswise.
+refer to are locked with `key_share`: whoever writes a row that refers to one need not wait. Whoever
+locks a listing and its submissions locks the listing first, so that two never wait for each other crosswise.
 """
 
 from collections.abc import Mapping
@@ -77,6 +77,11 @@ async def lock_skill(db: AsyncConnection, name: str) -> Skill:
     """The listing of this name, locked until the end of the transaction, or NotFound."""
     await db.execute(select(skill.c.id).where(skill.c.name == name.lower()).with_for_update(key_share=True))
     return await get_skill(db, name)
+
+
+async def hold_listing(db: AsyncConnection, skill_id: UUID | None) -> None:
+    """Lock the listing until the end of the transaction, if there is one, for whoever goes on to its submissions."""
+    await db.execute(select(skill.c.id).where(skill.c.id == skill_id).with_for_update(key_share=True))
 
 
 async def get_version(db: AsyncConnection, listing: Skill, version: str) -> SkillVersion:

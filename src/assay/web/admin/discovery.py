@@ -11,6 +11,7 @@ from assay.app.discovery import discovery_asked, open_crawler
 from assay.app.opened import App
 from assay.discover.all_sources import named
 from assay.discover.crawl import Asked, Crawler
+from assay.discover.dry_run import try_out
 from assay.discover.given import Given
 from assay.discover.names import repository_named
 from assay.discover.source import Source
@@ -118,7 +119,7 @@ async def _run(crawler: Crawler, source: Source, asked: Asked) -> RunView:
 
 
 async def _try_out(crawler: Crawler, source: Source, asked: Asked) -> RunView:
-    return present_dry_run(await crawler.try_out(source, asked))
+    return present_dry_run(await try_out(crawler, source, asked))
 
 
 def _item(text: str, record: RecordFacts | None, enqueued: int) -> BulkItemView:

@@ -1,6 +1,6 @@
 """From discovery to its JSON."""
 
-from assay.discover.crawl import DryRun
+from assay.discover.dry_run import DryRun
 from assay.store.discovery_runs import RunRecord
 from assay.store.discovery_sources import Coverage, DiscoveryFacts, SourceRecord
 from assay.web.api.discovery_views import CoverageView, DiscoveryView, RunView, SourceView, counters
