@@ -20,6 +20,7 @@ CONTRACT = {
     "ASSAY_PUBLIC_URL": None,
     "ASSAY_INTERNAL_KEY": None,
     "ASSAY_JWT_SECRET": None,
+    "ASSAY_TOKEN": None,
     "ASSAY_WEBHOOK_SECRET": None,
     "ASSAY_GITHUB_TOKENS": (),
     "ASSAY_GIT_HOSTS": ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com"),

@@ -28,6 +28,7 @@ class Asked:
     query: dict[str, list[str]]
     body: bytes
     key: str | None
+    authorization: str | None
 
 
 class Script:
@@ -83,8 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Whatever it is, the script knows the answer."""
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        key = self.headers.get("X-Internal-Key")
-        said = self.server.script.take(Asked(self.command, parts.path, parse_qs(parts.query), body, key))
+        proofs = self.headers.get("X-Internal-Key"), self.headers.get("Authorization")
+        said = self.server.script.take(Asked(self.command, parts.path, parse_qs(parts.query), body, *proofs))
         content = said.body.encode() if isinstance(said.body, str) else json.dumps(said.body).encode()
         self.send_response(said.status)
         for name, value in {"Content-Length": str(len(content)), **said.headers}.items():

@@ -224,13 +224,31 @@ def test_the_key_of_this_machine_is_not_sent_elsewhere(script: Script, tmp_path)
     )
     refused = call(script, "queue", "resume", ASSAY_DATA_DIR=str(tmp_path))
     assert (refused.code, script.asked) == (4, [])
-    assert one_line(refused.err) == "This needs the key of the registry: set ASSAY_INTERNAL_KEY."
+    assert one_line(refused.err) == (
+        "This needs the key of the registry: set ASSAY_INTERNAL_KEY, or ASSAY_TOKEN to that of an administrator."
+    )
     script.answers(f"DELETE {PAUSE}", Said({"ended": None}))
     script.answers(ONE, Said(a_detail()))
     given = "another-key-that-is-long-enough-for-it"
     assert call(script, "queue", "resume", ASSAY_DATA_DIR=str(tmp_path), ASSAY_INTERNAL_KEY=given).code == 0
     assert call(script, "queue", "show", ID, ASSAY_INTERNAL_KEY=given).code == 0
     assert [each.key for each in script.asked] == [given, None]
+
+
+def test_a_token_is_shown_by_who_acts_in_a_name(script: Script) -> None:
+    """Whoever submits is somebody then, and an administrator needs no key; who only reads shows it to nobody."""
+    script.answers(SUBMIT, Said(an_acceptance(), status=201))
+    script.answers(f"DELETE {PAUSE}", Said({"ended": None}))
+    script.answers(ONE, Said(a_detail()))
+    token, key = f"vsk_{'x' * 43}", "another-key-that-is-long-enough-for-it"
+    assert call(script, "submit", "acme/tools", ASSAY_TOKEN=token).code == 0
+    assert call(script, "queue", "resume", ASSAY_TOKEN=token).code == 0
+    assert call(script, "queue", "resume", ASSAY_TOKEN=token, ASSAY_INTERNAL_KEY=key).code == 0
+    assert call(script, "queue", "show", ID, ASSAY_TOKEN=token).code == 0
+    resumed, shown = [(each.key, each.authorization) for each in script.asked_for(PAUSE)], f"Bearer {token}"
+    assert resumed == [(None, shown), (key, None)]
+    *submitting, reading = [(each.key, each.authorization) for each in script.asked if each.path != PAUSE]
+    assert (set(submitting), reading) == ({(None, shown)}, (None, None))
 
 
 def test_stuck_submissions_are_listed_with_why(script: Script) -> None:

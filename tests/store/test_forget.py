@@ -17,6 +17,9 @@ OLD = {
     "INSERT INTO github_token (key, noted_at) VALUES ('{sign}', now() - interval '30 days' {sign} interval '1 minute')",
     "INSERT INTO github_allowance (key, resource, remaining, resets_at) "
     "VALUES ('{sign}', 'core', 1, now() - interval '30 days' {sign} interval '1 minute')",
+    "WITH known AS (INSERT INTO account (id, github_id, login, role) VALUES (gen_random_uuid(), 1{sign}1, 'a', 'USER') "
+    "RETURNING id) INSERT INTO account_token (id, account_id, token_digest, expires_at) SELECT gen_random_uuid(), id, "
+    "'sha256:' || md5('{sign}') || md5('{sign}'), now() - interval '30 days' {sign} interval '1 minute' FROM known",
 }
 
 
@@ -38,6 +41,7 @@ async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: s
                 "github_answer",
                 "github_token",
                 "github_allowance",
+                "account_token",
             ):
                 assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
 

@@ -13,7 +13,8 @@ from litestar.types import ASGIApp
 from assay.accounts.admins import create_admin
 from assay.accounts.passwords import Cost, hash_password
 from assay.accounts.sessions import Granted
-from assay.accounts.sign_in import sign_in_with_github
+from assay.accounts.sign_in import know_by_github, sign_in_with_github
+from assay.accounts.tokens import exchange_token
 from assay.app.opened import App
 from assay.app.people import open_seal
 from assay.github.oauth import GitHubUser
@@ -62,6 +63,19 @@ async def signed_in(app: App, login: str = "alice", *, admin: bool = False, gith
 def cookies_of(granted: Granted) -> dict[str, str]:
     """What the browser of this person sends with every request."""
     return {"assay_session": granted.access_token}
+
+
+async def a_token(app: App, login: str = "alice", *, admin: bool = False, github_id: int | None = None) -> str:
+    """A token of somebody who came with one of GitHub's."""
+    user = GitHubUser(id=github_id or next(numbers), login=login)
+    names = (login.lower(),) if admin else ()
+    async with app.store.begin() as db:
+        return (await exchange_token(db, await know_by_github(db, user, names), app.clock.now())).secret
+
+
+def bearer(token: str) -> dict[str, str]:
+    """What a program of this person sends with every request."""
+    return {"Authorization": f"Bearer {token}"}
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 import hmac
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,21 +12,27 @@ import jwt
 import pytest
 from litestar import Litestar, get, post
 from litestar.routes import HTTPRoute
+from sqlalchemy import text
 
 from assay.accounts.seal import Purpose, Seal
 from assay.accounts.sessions import ACCESS_SECONDS, end_session
+from assay.accounts.tokens import USUAL_DAYS
 from assay.app.opened import App
 from assay.app.people import open_seal
 from assay.model.account import Role
+from assay.model.clock import Clock
+from assay.model.source import digest_of
 from assay.settings import Settings
 from assay.web.access import ACCOUNT, PUBLIC, Access, check_routes
 from assay.web.app import build_routes, create_app
 from assay.web.caller import AccessClaims
 from assay.web.openapi import render_openapi
 from tests.conftest import SECRET, Registry
-from tests.web.people import OURS, a_browser, cookies_of, signed_in, with_settings
+from tests.web.people import OURS, a_browser, a_token, bearer, cookies_of, signed_in, with_settings
 
 OTHER_SECRET = "another-secret-that-is-long-enough-too"
+ADMIN_LOGIN = "warden"
+REVOKE = text("UPDATE account_token SET revoked_at = now() WHERE token_digest = :digest")
 PREVIOUS_KEY = "the-key-before-which-is-long-enough-as-well"
 CLOSED = ("/admin", "/api/v1/admin", "/api/v1/internal")
 NOBODY = {
@@ -43,11 +50,31 @@ NOBODY = {
     "from the future",
     "without an end",
     "nonsense",
+    "token of GitHub",
+    "key as a token",
 }
-USERS = {"user"}
-ADMINS = {"current key", "previous key", "super admin", "key and a cross-site page"}
+# Of these nothing is written, not even where anybody may write.
+STALE = {
+    "unknown token",
+    "token without its end",
+    "expired token",
+    "revoked token",
+    "token of a disabled account",
+    "revoked token and a cookie",
+}
+USERS = {"user", "token", "token and the cookie of an admin"}
+ADMINS = {
+    "current key",
+    "previous key",
+    "super admin",
+    "key and a cross-site page",
+    "token of an admin",
+    "token and a cross-site page",
+    "key and a revoked token",
+}
 # Whoever adds a route that anybody may write to has to say so here.
 OPEN_TO_WRITE = {
+    ("POST", "/api/v1/auth/github/exchange-for-vsk-token"),
     ("POST", "/api/v1/skills/check-updates"),
     ("POST", "/api/v1/skills/installs"),
     ("POST", "/api/v1/skills/{owner:str}/{repo:str}/{skill:str}/installs"),
@@ -114,6 +141,23 @@ async def everybody(app: App) -> dict[str, dict[str, Any]]:
         "without an end": jwt.encode({k: v for k, v in claims.items() if k != "exp"}, SECRET, algorithm="HS256"),
         "nonsense": "a.b.c",
     }
+    good, revoked, admins = await a_token(app), await a_token(app), await a_token(app, ADMIN_LOGIN, admin=True)
+    disabled, late = await a_token(app, "mallory"), now - timedelta(days=USUAL_DAYS)
+    expired = await a_token(replace(app, clock=Clock(lambda: late)), "slow")
+    async with app.store.begin() as db:
+        await db.exec_driver_sql("UPDATE account SET disabled_at = now() WHERE login = 'mallory'")
+        await db.execute(REVOKE, {"digest": digest_of(revoked.encode())})
+    shown = {
+        "token": good,
+        "token of an admin": admins,
+        "unknown token": f"vsk_{'x' * 43}",
+        "token without its end": good[:-1],
+        "expired token": expired,
+        "revoked token": revoked,
+        "token of a disabled account": disabled,
+        "token of GitHub": f"gho_{'x' * 36}",
+        "key as a token": SECRET,
+    }
     keys = {"wrong key": OTHER_SECRET, "empty key": "", "current key": SECRET, "previous key": PREVIOUS_KEY}
     return {
         "anonymous": {},
@@ -124,14 +168,27 @@ async def everybody(app: App) -> dict[str, dict[str, Any]]:
             "headers": {"X-Internal-Key": SECRET, "sec-fetch-site": "cross-site"},
             "cookies": cookies_of(admin),
         },
+        **{name: {"headers": bearer(token)} for name, token in shown.items()},
+        "token and a cross-site page": {
+            "headers": {**bearer(admins), "sec-fetch-site": "cross-site"},
+            "cookies": cookies_of(user),
+        },
+        "token and the cookie of an admin": {"headers": {**bearer(good), **OURS}, "cookies": cookies_of(admin)},
+        "revoked token and a cookie": {"headers": {**bearer(revoked), **OURS}, "cookies": cookies_of(admin)},
+        "key and a revoked token": {"headers": {**bearer(revoked), "X-Internal-Key": SECRET}},
     }
 
 
 @pytest.fixture
 async def app(registry: Registry) -> AsyncIterator[App]:
-    """A registry whose key is being changed."""
+    """A registry whose key is being changed, with an administrator from GitHub."""
     previous = Settings.from_mapping({"ASSAY_INTERNAL_KEY_PREVIOUS": PREVIOUS_KEY}).internal_key_previous
-    yield with_settings(registry.app, internal_key_previous=previous)
+    yield with_settings(registry.app, internal_key_previous=previous, admin_logins=(ADMIN_LOGIN,))
+
+
+def is_signed_work(method: str, path: str) -> bool:
+    """Whether something is done there in the name of who asks; signing in is done in nobody's."""
+    return method not in ("GET", "HEAD") and not path.startswith(("/auth/", "/sign-in", "/api/v1/auth/github"))
 
 
 async def decision(client: httpx.AsyncClient, method: str, path: str, sent: dict[str, Any]) -> Any:
@@ -144,11 +201,12 @@ async def decision(client: httpx.AsyncClient, method: str, path: str, sent: dict
 
 
 async def test_every_route_with_every_caller(app: App) -> None:
-    """R25, R26, R27, R44, I60: nobody passes where only people or admins may, whatever they send."""
+    """R25, R26, R27, R44, I60: nobody passes where only people or admins may, whatever they send; a token of a person
+    is as good as their cookie, and better by itself: no page of another site can send it."""
     routes = build_routes()
     served = create_app(app, routes=routes)
     callers = await everybody(app)
-    assert set(callers) == NOBODY | USERS | ADMINS
+    assert set(callers) == NOBODY | STALE | USERS | ADMINS
     allowed = {Access.PUBLIC: set(callers), Access.ACCOUNT: USERS | ADMINS, Access.ADMIN: ADMINS}
     wrong, seen = [], set()
     transport = httpx.ASGITransport(served, raise_app_exceptions=False)
@@ -161,6 +219,7 @@ async def test_every_route_with_every_caller(app: App) -> None:
                 refusal = "forbidden" if name in USERS else "unauthenticated"
                 right = "unknown_parameter" if name in allowed[access] else refusal
                 right = "unsigned" if path == SIGNED else right
+                right = "unauthenticated" if name in STALE and is_signed_work(method, path) else right
                 decided = await decision(client, method, filled(routes, path), sent)
                 seen.add(access)
                 if decided != right:
@@ -235,10 +294,13 @@ def test_the_description_says_who_may_call_what() -> None:
         path: {name for each in item.values() for one in each.get("security", []) for name in one}
         for path, item in paths.items()
     }
-    assert needs["/api/v1/admin/audit"] == {"internalKey", "session"}
+    assert needs["/api/v1/admin/audit"] == {"internalKey", "session", "token"}
     closed = {path for path, schemes in needs.items() if schemes}
     assert {path for path in closed if not path.startswith("/api/v1/skills/")} == {
-        path for path in paths if "/admin/" in path or "/internal/" in path or path.endswith("/appeal")
+        path
+        for path in paths
+        if any(part in path for part in ("/admin/", "/internal/", "/account/"))
+        or path.endswith(("/appeal", "-out-all"))
     }
     assert {path.rpartition("/")[2] for path in closed if path.startswith("/api/v1/skills/")} == {
         "yank", "unyank", "deprecate", "undeprecate", "{tag}", "unlist", "relist", "reindex", "rescan",

@@ -1,15 +1,19 @@
 """What owners and operators do to a listing: who may, what follows, and that everything agrees afterwards."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from litestar.types import ASGIApp
 
 from assay.publish.withdraw import remark, tombstone
+from assay.store.audit import list_audit
+from assay.store.listings import lock_skill, rename
 from assay.web.app import create_app
 from tests.archives import a_zip
 from tests.catalogue import agree, changes, gone, publish, read
 from tests.conftest import SECRET, Registry
+from tests.processes import until
 from tests.skills import a_skill
 from tests.web.people import a_browser, audit_of, cookies_of, signed_in
 from tests.web.test_api_submissions import refused
@@ -241,6 +245,61 @@ async def test_an_owner_takes_a_listing_down_and_back_on_its_page(registry: Regi
     assert await audit_of(registry.app, "skill_unlisted", "skill_restored") == [
         ("acme", "skill_unlisted", name), ("acme", "skill_restored", name),
     ]  # fmt: skip
+
+
+CHANGES = [
+    ("POST", "/api/v1/skills/{}/versions/1.0.0/yank", {"json": WHY}),
+    ("POST", "/api/v1/skills/{}/versions/1.0.0/deprecate", {"json": WHY}),
+    ("PUT", "/api/v1/skills/{}/tags/stable", {"json": {"version": "1.0.0"}}),
+    ("POST", "/api/v1/skills/{}/unlist", {"json": WHY}),
+    ("POST", "/skills/{}/unlist", {"data": WHY}),
+]
+TAKEN_BACK = [
+    ("POST", "/api/v1/skills/{}/versions/1.0.0/unyank", {"json": WHY}, "yank"),
+    ("POST", "/api/v1/skills/{}/versions/1.0.0/undeprecate", {"json": WHY}, "deprecate"),
+    ("DELETE", "/api/v1/skills/{}/tags/stable", {}, "tag"),
+    ("POST", "/api/v1/skills/{}/relist", {"json": WHY}, "unlist"),
+    ("POST", "/skills/{}/relist", {"data": WHY}, "unlist"),
+]
+
+
+async def prepare(registry: Registry, name: str, what: str | None) -> None:
+    """Do to a listing what is to be taken back."""
+    if what == "tag":
+        url = f"/api/v1/skills/{name}/tags/stable"
+        assert (await registry.client.put(url, json={"version": "1.0.0"}, headers=KEY)).status_code == 200
+    elif what is not None:
+        await ask(registry, name, what if what == "unlist" else f"versions/1.0.0/{what}")
+
+
+@pytest.mark.parametrize(("method", "path", "sent", "before"), [(*each, None) for each in CHANGES] + TAKEN_BACK)
+async def test_an_owner_changes_what_they_own_and_not_what_is_called_so_now(
+    registry: Registry, site: ASGIApp, method: str, path: str, sent: dict[str, Any], before: str | None
+) -> None:
+    """I60, I48: the name goes to another listing after the owner was asked for and before anything is changed."""
+    mine, others = await publish(registry, "acme/tools", "Mine."), await publish(registry, "mallory/kit", "Theirs.")
+    for name in (mine, others):
+        await prepare(registry, name, before)
+    async with a_browser(site) as browser, registry.app.store.begin() as db:
+        browser.cookies.update(cookies_of(await signed_in(registry.app, "acme")))
+        await rename(db, await lock_skill(db, mine), "umbrella/tools/greet")
+        await rename(db, await lock_skill(db, others), mine)
+        asking = asyncio.create_task(browser.request(method, path.format(mine), headers={"accept": "*/*"}, **sent))
+        await until(lambda: waits_for_a_lock(registry))
+        await db.commit()
+        answer = await asking
+    assert (answer.status_code, answer.json()["code"]) == (409, "renamed"), answer.text
+    async with registry.app.store.begin() as db:
+        told = [(each.actor, each.action) for each in await list_audit(db, None, 100) if each.actor == "acme"]
+    assert [action for _, action in told if not action.startswith(("sign_in", "account_"))] == []
+
+
+async def waits_for_a_lock(registry: Registry) -> bool:
+    """Whether somebody wants to change what another is changing."""
+    async with registry.app.store.begin() as db:
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity "
+        found = await db.exec_driver_sql(f"{waiting} WHERE datname = current_database())")
+        return bool(found.scalar_one())
 
 
 async def test_nobody_may_without_an_account(registry: Registry) -> None:

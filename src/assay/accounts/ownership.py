@@ -69,10 +69,15 @@ async def _owns(db: AsyncConnection, account: Account, listing: Skill) -> bool:
     return _is_owner(account, listing.repository)
 
 
+def owner_names(account: Account) -> tuple[str, ...]:
+    """The owners at GitHub whose listings are this account's: a login counts only if GitHub has vouched for it."""
+    return () if account.github_id is None else (account.login,)
+
+
 def _is_owner(account: Account, repository: RepositoryName) -> bool:
-    """A login counts only if GitHub has vouched for it, and only there."""
-    is_namesake = account.login.lower() == repository.owner.lower()
-    return is_namesake and account.github_id is not None and repository.host is Host.GITHUB
+    """A login counts only at GitHub."""
+    is_namesake = repository.owner.lower() in (name.lower() for name in owner_names(account))
+    return is_namesake and repository.host is Host.GITHUB
 
 
 def _not_owner(listing: Skill) -> Forbidden:

@@ -53,13 +53,18 @@ async def sign_in_with_password(store: Database, attempt: Attempt, seal: Seal, n
 async def sign_in_with_github(
     db: AsyncConnection, user: GitHubUser, admin_logins: Collection[str], seal: Seal, now: datetime
 ) -> Granted:
-    """A session for the person whom GitHub knows by this number, whatever the login is today."""
+    """A session for the person whom GitHub has named."""
+    return await _let_in(db, await know_by_github(db, user, admin_logins), "github", seal, now)
+
+
+async def know_by_github(db: AsyncConnection, user: GitHubUser, admin_logins: Collection[str]) -> Account:
+    """The account of the person whom GitHub knows by this number, whatever the login is today; a new one if need be."""
     account, is_new = await lock_github(db, user.id, user.login, new_id())
     if account.is_disabled:
         raise Forbidden("This account is disabled.", code="account_disabled")
     if is_new:
         await record_audit(db, account.login, "account_created", account.login, _detail(account, "github"))
-    return await _let_in(db, await give_role(db, account, admin_logins), "github", seal, now)
+    return await give_role(db, account, admin_logins)
 
 
 def check_login(login: str) -> None:

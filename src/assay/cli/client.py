@@ -8,14 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import aiohttp
-from pydantic import SecretStr
 
 from assay.cli.address import address_of, bad_address
 from assay.cli.refusals import Json, NoAnswer, read_object, read_refusal, stranger
 from assay.cli.terminal import say
 from assay.model.errors import Unavailable
 
-KEY_HEADER = "X-Internal-Key"
 # The registry itself gives GitHub 30 seconds to show a repository, and a large archive takes its time to go out.
 TIMEOUT = aiohttp.ClientTimeout(total=120, sock_connect=10)
 TRIES, LONGEST_PAUSE_SECONDS = 4, 60
@@ -69,7 +67,7 @@ class Registry:
     async def opened(self, method: str, path: str, **given: Any) -> AsyncIterator[aiohttp.ClientResponse]:
         """An answer that has begun, if it is no refusal; a registry that is away, or none, is told in words."""
         try:
-            # Never redirected: the key is for this address only.
+            # Never redirected: the proof is for this address only.
             async with self.session.request(method, f"{self.base_url}{path}", allow_redirects=False, **given) as answer:
                 if answer.status >= 300:
                     raise await read_refusal(answer, self.base_url)
@@ -105,10 +103,9 @@ class Registry:
 
 
 @asynccontextmanager
-async def open_registry(url: str | None, key: SecretStr | None = None) -> AsyncIterator[Registry]:
-    """The registry at this address, or the one of this machine."""
-    headers = {KEY_HEADER: key.get_secret_value()} if key else {}
-    async with aiohttp.ClientSession(headers=headers) as session:
+async def open_registry(url: str | None, proof: Mapping[str, str] | None = None) -> AsyncIterator[Registry]:
+    """The registry at this address, or the one of this machine; the proof goes along with every request."""
+    async with aiohttp.ClientSession(headers=proof) as session:
         yield Registry(address_of(url), session)
 
 

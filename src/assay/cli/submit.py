@@ -8,6 +8,7 @@ from uuid import UUID
 import typer
 
 from assay import settings
+from assay.cli.address import own_proof
 from assay.cli.admissions import Admission, Wish, hand_in
 from assay.cli.answers import DetailRead, read
 from assay.cli.client import Registry, open_registry
@@ -92,7 +93,7 @@ def _check(wish: Wish, targets: Targets) -> None:
 
 async def _submit(plan: Plan, limits: Limits) -> Exit:
     _say_what_is_left_out(plan.targets.left_out)
-    async with open_registry(plan.url) as registry:
+    async with open_registry(plan.url, own_proof()) as registry:
         admissions = await hand_in(registry, plan.targets.all, plan.wish, limits)
         if not plan.as_json:
             show_admissions(open_console(), registry, admissions)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 import uvicorn
+from litestar.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from assay import settings
@@ -63,17 +64,7 @@ async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool)
         heartbeat(app.store, "web", ruleset=app.ruleset.version),
     ):
         live = create_hub(app)
-        config = uvicorn.Config(
-            create_app(app, live),
-            http=_Protocol,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=STOP_SECONDS,
-            # Longer than proxies and clients keep theirs: who uses a connection again must not meet its end.
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        )
-        server = _Server(config)
+        server = _Server(server_config(create_app(app, live)))
         serving = asyncio.create_task(server.serve([listener]))
         asked = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -81,6 +72,20 @@ async def _serve(chosen: Settings, listener: socket.socket, *, supervised: bool)
         server.should_exit = True
         await serving
         asked.cancel()
+
+
+def server_config(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves this application."""
+    return uvicorn.Config(
+        app,
+        http=_Protocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        # Longer than proxies and clients keep theirs: who uses a connection again must not meet its end.
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
 
 
 def _allow_many_files() -> None:

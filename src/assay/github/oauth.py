@@ -1,17 +1,18 @@
-"""Who somebody is, in GitHub's word: the web flow of an OAuth app with state and PKCE."""
+"""Who somebody is, in GitHub's word: the web flow of an OAuth app with state and PKCE, or a token that it has given."""
 
 import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
-from urllib.parse import urlencode
+from types import MappingProxyType
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
 
 import aiohttp
 import msgspec
 
 from assay.github.auth import GitHubAuth
-from assay.model.errors import Forbidden, Unavailable
+from assay.model.errors import AssayError, Forbidden, Unauthenticated, Unavailable
 
 # What GitHub says when the settings of this registry are wrong, which no visitor can mend.
 OUR_MISTAKES = frozenset(
@@ -31,6 +32,10 @@ class GitHubUser(msgspec.Struct, frozen=True):
 class _Token(msgspec.Struct):
     access_token: str | None = None
     error: str | None = None
+
+
+class _Checked(msgspec.Struct):
+    user: GitHubUser | None
 
 
 @dataclass(frozen=True)
@@ -65,23 +70,54 @@ class GitHubSignIn:
             "code_verifier": verifier,
             "redirect_uri": redirect_uri,
         }
-        token = await self._ask("POST", f"{self.web_url}/login/oauth/access_token", _Token, form=form)
+        token = await self._ask("POST", f"{self.web_url}/login/oauth/access_token", _Token, data=form)
         # GitHub refuses with status 200, and says so in the body.
         if token.error in OUR_MISTAKES:
             raise Unavailable(f"Sign-in with GitHub is not set up correctly: {token.error}.", code="oauth_wrong")
         if token.access_token is None:
             raise Forbidden("GitHub did not confirm who you are. Please try again.", code="github_refused")
-        return await self._ask("GET", f"{self.api_url}/user", GitHubUser, token=token.access_token)
+        headers = GitHubAuth(token.access_token).headers
+        return await self._ask("GET", f"{self.api_url}/user", GitHubUser, headers=headers)
+
+    async def recognise(self, token: str) -> GitHubUser:
+        """The person for whom GitHub has given this token to this very app.
+
+        `/user` would name somebody for any token: whoever runs another app could come as each of its users.
+        """
+        strange = Unauthenticated(
+            "GitHub knows no such token, or did not give it to the app of this registry.", code="github_token_refused"
+        )
+        wrong = Unavailable("Sign-in with GitHub is not set up correctly: 401 for the app.", code="oauth_wrong")
+        checked = await self._ask(
+            "POST",
+            f"{self.api_url}/applications/{quote(self.client_id, safe='')}/token",
+            _Checked,
+            refusals={401: wrong, 404: strange, 422: strange},
+            headers={"Authorization": aiohttp.encode_basic_auth(self.client_id, self.client_secret)},
+            json={"access_token": token},
+        )
+        if checked.user is None:
+            raise strange
+        return checked.user
 
     async def _ask(
-        self, method: str, url: str, kind: type[T], *, form: Mapping[str, str] | None = None, token: str | None = None
+        self,
+        method: str,
+        url: str,
+        kind: type[T],
+        *,
+        refusals: Mapping[int, AssayError] = MappingProxyType({}),
+        headers: Mapping[str, str] = MappingProxyType({}),
+        **sent: Any,
     ) -> T:
-        headers = {"Accept": "application/json", **GitHubAuth(token).headers}
+        accepting = {"Accept": "application/json", **headers}
         timeout = aiohttp.ClientTimeout(total=self.timeout_seconds)
         try:
             async with self.session.request(
-                method, url, data=form, headers=headers, timeout=timeout, allow_redirects=False
+                method, url, headers=accepting, timeout=timeout, allow_redirects=False, **sent
             ) as response:
+                if response.status in refusals:
+                    raise refusals[response.status]
                 if response.status != 200:
                     raise Unavailable(f"GitHub answered {response.status} to a sign-in.", code="github_unavailable")
                 return msgspec.json.decode(await response.read(), type=kind)

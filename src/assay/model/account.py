@@ -32,11 +32,12 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is asking; `name` is what history and audit show."""
+    """Who is asking; `name` is what history and audit show. `by_token`: a program that a person gave a token to."""
 
     account_id: UUID | None
     name: str
     is_admin: bool
+    by_token: bool = False
 
     @property
     def is_signed_in(self) -> bool:

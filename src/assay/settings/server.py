@@ -30,6 +30,7 @@ class ServerSettings(Part):
     internal_key_previous: Secret | None = Field(
         None, description="The key before, which stays valid while clients change to the new one."
     )
+    token: Secret | None = Field(None, description="Token of a person (`vsk_…`), for commands that act in a name.")
     jwt_secret: Secret | None = Field(None, description="Signs sessions of people.")
     webhook_secret: Secret | None = Field(None, description="Signs the results that scan nodes report.")
     hallmark_key_file: Path | None = Field(

@@ -1,5 +1,6 @@
 """Accounts: GitHub's, found by its number, and our own, found by their login."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.account import Account, Role
-from assay.store.tables import account, account_session
+from assay.store.tables import account, account_session, account_token
 
 COLUMNS = (
     account.c.id,
@@ -25,6 +26,13 @@ IS_LOCAL = account.c.github_id.is_(None)
 async def find_account(db: AsyncConnection, account_id: UUID) -> Account | None:
     """The account of this id."""
     row = (await db.execute(select(*COLUMNS).where(account.c.id == account_id))).one_or_none()
+    return account_of(row) if row else None
+
+
+async def lock_account(db: AsyncConnection, account_id: UUID) -> Account | None:
+    """The same; whatever else gives or takes its proofs waits until this transaction ends."""
+    statement = select(*COLUMNS).where(account.c.id == account_id).with_for_update(key_share=True)
+    row = (await db.execute(statement)).one_or_none()
     return account_of(row) if row else None
 
 
@@ -62,13 +70,19 @@ async def enable(db: AsyncConnection, account_id: UUID, password_hash: str) -> N
 
 
 async def disable(db: AsyncConnection, login: str, now: datetime) -> list[Account]:
-    """Close every account of this login, GitHub's and ours, and end their sessions."""
+    """Close every account of this login, GitHub's and ours, and end their sessions and tokens."""
     named = (func.lower(account.c.login) == login.lower(), account.c.disabled_at.is_(None))
     closed = await db.execute(update(account).where(*named).values(disabled_at=now).returning(*COLUMNS))
     accounts = [account_of(row) for row in closed]
-    theirs = account_session.c.account_id.in_([each.id for each in accounts]), account_session.c.revoked_at.is_(None)
-    await db.execute(update(account_session).where(*theirs).values(revoked_at=now))
+    await revoke_proofs(db, [each.id for each in accounts], now)
     return accounts
+
+
+async def revoke_proofs(db: AsyncConnection, account_ids: Sequence[UUID], now: datetime) -> None:
+    """No session and no token of these accounts is good any more."""
+    for proof in (account_session, account_token):
+        theirs = proof.c.account_id.in_(account_ids), proof.c.revoked_at.is_(None)
+        await db.execute(update(proof).where(*theirs).values(revoked_at=now))
 
 
 async def list_admins(db: AsyncConnection) -> list[Account]:

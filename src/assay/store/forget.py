@@ -55,6 +55,12 @@ FORGOTTEN = tuple(
         )
         """,
         """
+        DELETE FROM account_token WHERE id IN (
+            SELECT id FROM account_token
+            WHERE least(expires_at, revoked_at) < now() - interval '30 days' LIMIT :at_most
+        )
+        """,
+        """
         DELETE FROM scan_node WHERE id IN (
             SELECT id FROM scan_node WHERE seen_at < now() - interval '7 days' LIMIT :at_most
         )
@@ -65,6 +71,7 @@ FORGOTTEN = tuple(
 
 async def forget_old_records(db: AsyncConnection, at_most: int = AT_MOST) -> int:
     """The queue's log, processes not seen and deliveries after a day; answers and scan nodes not seen after a week;
-    runs of discovery and what GitHub said after a month. At most so many of each kind; returns how many rows.
+    runs of discovery, what GitHub said, and tokens of people that were good until then after a month. At most so many
+    of each kind; returns how many rows.
     """
     return sum([(await db.execute(statement, {"at_most": at_most})).rowcount for statement in FORGOTTEN])

@@ -67,6 +67,13 @@ async def lock_session(db: AsyncConnection, session_id: UUID) -> Session | None:
     )
 
 
+async def is_open_session(db: AsyncConnection, session_id: UUID, now: datetime) -> bool:
+    """Whether its refresh token is still good."""
+    is_open = account_session.c.revoked_at.is_(None), account_session.c.expires_at > now
+    found = select(account_session.c.id).where(account_session.c.id == session_id, *is_open)
+    return (await db.execute(found)).one_or_none() is not None
+
+
 async def rotate_session(
     db: AsyncConnection, session_id: UUID, token_digest: str, salt: bytes, now: datetime, expires_at: datetime
 ) -> None:

@@ -8,9 +8,10 @@ from litestar.handlers import BaseRouteHandler
 from litestar.openapi.spec import Components, SecurityRequirement, SecurityScheme
 from litestar.routes import HTTPRoute
 
-from assay.model.account import Caller
+from assay.model.account import ANONYMOUS, Caller
 from assay.model.errors import Forbidden, Unauthenticated
-from assay.web.caller import KEY_HEADER, Connection, caller_of, has_lapsed
+from assay.web.bearer import not_proved, shown_token
+from assay.web.caller import KEY_HEADER, Connection, has_lapsed, identify
 from assay.web.cross_site import is_safe, refuse_cross_site
 from assay.web.onward import LAPSED, SIGN_IN_PATH
 from assay.web.reader import wants_page
@@ -41,19 +42,23 @@ SCHEMES = Components(
             security_scheme_in="cookie",
             description="A person who has signed in; `__Host-assay_session` over https.",
         ),
+        "token": SecurityScheme(
+            type="http", scheme="bearer", description="A program of a person, by a token that begins with `vsk_`."
+        ),
     }
 )
-PROOFS: list[SecurityRequirement] = [{"internalKey": []}, {"session": []}]
+PROOFS: list[SecurityRequirement] = [{"internalKey": []}, {"session": []}, {"token": []}]
 
 
 async def check_access(connection: Connection, handler: BaseRouteHandler) -> None:
     """The one decision, before anything of a request is looked at. Not a plain function, which would get a thread."""
     if wants_page(connection) and not _is_about_signing_in(connection) and has_lapsed(connection):
         raise Unauthenticated("Your session must be refreshed.", code=LAPSED)
-    caller = caller_of(connection)
-    if caller.is_signed_in and not is_safe(connection):
-        refuse_cross_site(connection)
-    _decide(access_of(handler), caller)
+    caller = await identify(connection)
+    if not is_safe(connection):
+        _refuse_in_anothers_name(connection, caller)
+    if not _may(access_of(handler), caller):
+        raise Forbidden("This is for administrators only.") if caller.is_signed_in else not_proved(connection)
 
 
 def access_of(handler: BaseRouteHandler) -> Access:
@@ -73,21 +78,25 @@ def check_routes(app: Litestar) -> None:
             handler.security = [] if access is Access.PUBLIC else PROOFS
 
 
-def _decide(access: Access, caller: Caller) -> None:
+def _refuse_in_anothers_name(connection: Connection, caller: Caller) -> None:
+    """What is written is written in the name that was meant, also where nobody has to say one."""
+    # A cookie goes along with what another site sends; a token does not.
+    if caller.is_signed_in and not caller.by_token:
+        refuse_cross_site(connection)
+    if caller == ANONYMOUS and shown_token(connection) is not None and not _is_about_signing_in(connection):
+        raise not_proved(connection)
+
+
+def _may(access: Access, caller: Caller) -> bool:
     match access:
         case Access.PUBLIC:
-            return
+            return True
         case Access.ACCOUNT:
-            is_allowed = caller.is_signed_in or caller.is_admin
+            return caller.is_signed_in or caller.is_admin
         case Access.ADMIN:
-            is_allowed = caller.is_admin
+            return caller.is_admin
         case _:
             assert_never(access)
-    if is_allowed:
-        return
-    if caller.is_signed_in:
-        raise Forbidden("This is for administrators only.")
-    raise Unauthenticated("Sign in, or send a valid key.")
 
 
 def _is_closed(path: str) -> bool:
@@ -95,7 +104,7 @@ def _is_closed(path: str) -> bool:
 
 
 def _is_about_signing_in(connection: Connection) -> bool:
-    return connection.scope["path"].startswith(("/auth/", SIGN_IN_PATH))
+    return connection.scope["path"].startswith(("/auth/", "/api/v1/auth/", SIGN_IN_PATH))
 
 
 def _is_options(handler: BaseRouteHandler) -> bool:

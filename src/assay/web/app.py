@@ -28,7 +28,7 @@ from assay.web.admin import discovery as admin_discovery
 from assay.web.admin import edge_copy, replay, reports, repositories, reviews, suppressions
 from assay.web.admin import queue as admin_queue
 from assay.web.admin import versions as admin_versions
-from assay.web.api import audit, blocklist, changes, skills, submissions
+from assay.web.api import account, audit, blocklist, changes, skills, submissions
 from assay.web.api.badges import badge
 from assay.web.api.event_views import encode_happenings
 from assay.web.api.queue import list_stuck, queue_health
@@ -36,7 +36,7 @@ from assay.web.api.reports import get_report_status
 from assay.web.api.skill_lists import list_categories
 from assay.web.api.stats import catalogue_stats
 from assay.web.api.webhooks import take_scan_results
-from assay.web.auth import github, password, session
+from assay.web.auth import exchange, github, password, session
 from assay.web.behind import Behind, behind
 from assay.web.caller import caller_of
 from assay.web.errors import on_assay_error, on_bug, on_http_error
@@ -120,9 +120,12 @@ def build_routes() -> Litestar:
             session.refresh_page,
             session.refresh,
             session.sign_out,
+            session.sign_out_all,
             password.sign_in,
             github.begin,
             github.come_back,
+            exchange.exchange,
+            account.router,
             queue_health,
             list_stuck,
             healthz,

@@ -1,4 +1,5 @@
-"""Who is asking: the internal key, or a person whose session any process can check by itself, without the database."""
+"""Who is asking: the internal key, a person whose session any process can check by itself, or a program of theirs whose
+token is looked up."""
 
 import hashlib
 import hmac
@@ -8,15 +9,27 @@ from litestar.connection import ASGIConnection
 
 from assay.accounts.seal import Purpose, is_over
 from assay.accounts.sessions import AccessClaims
+from assay.accounts.tokens import caller_by_token
 from assay.app.opened import App
 from assay.app.people import open_seal
 from assay.model.account import ANONYMOUS, INTERNAL_KEY, Caller, Role
 from assay.settings import Settings
+from assay.web.bearer import shown_token
 from assay.web.behind import behind
 from assay.web.cookies import session_token
 
 KEY_HEADER = "X-Internal-Key"
 Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+async def identify(connection: Connection) -> Caller:
+    """Who is asking. A token is looked up here, once a request; nothing else needs the database."""
+    assay, token = registry_of(connection), shown_token(connection)
+    if token is not None and KEY_HEADER not in connection.headers:
+        async with assay.store.begin() as db:
+            found = await caller_by_token(db, token, assay.settings.admin_logins, assay.clock.now())
+        connection.state["caller"] = found or ANONYMOUS
+    return caller_of(connection)
 
 
 def caller_of(connection: Connection) -> Caller:
@@ -51,6 +64,8 @@ def _identify(connection: Connection, assay: App) -> Caller:
     key = connection.headers.get(KEY_HEADER)
     if key is not None:
         return INTERNAL_KEY if _is_internal_key(key, assay.settings) else ANONYMOUS
+    if shown_token(connection) is not None:
+        return ANONYMOUS
     session = session_of(connection)
     if session is None or is_over(session, assay.clock.now()):
         return ANONYMOUS

@@ -71,7 +71,7 @@ def headers_of(error: AssayError) -> dict[str, str]:
     """What a client should know besides the body: how to prove who it is, or when to ask again."""
     match error:
         case Unauthenticated():
-            return {"WWW-Authenticate": 'Session realm="assay"'}
+            return {"WWW-Authenticate": 'Session realm="assay", Bearer realm="assay"'}
         case Throttled() | Unavailable():
             return {"Retry-After": str(max(1, math.ceil(error.retry_after_seconds)))}
         case _:

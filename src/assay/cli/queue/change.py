@@ -6,7 +6,7 @@ from uuid import UUID
 
 import typer
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import HandledRead, read
 from assay.cli.client import open_registry
 from assay.cli.exits import Exit, worst
@@ -57,7 +57,7 @@ def change(
 
 async def _ask(url: str | None, path: str, about: Mapping[str, object], ids: Sequence[UUID]) -> list[Json]:
     chunks = [ids[start : start + MOST_AT_ONCE] for start in range(0, len(ids), MOST_AT_ONCE)]
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         return [(await registry.post(path, {**about, "ids": [*map(str, chunk)]})).body for chunk in chunks]
 
 

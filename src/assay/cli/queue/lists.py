@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.admissions import SUBMISSIONS
 from assay.cli.answers import PageRead, StuckPageRead, read
 from assay.cli.client import Registry, open_registry
@@ -57,7 +57,7 @@ async def _list(url: str | None, wanted: Mapping[str, object], limit: int, *, as
 
 async def _stuck(url: str | None, limit: int, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         answer = await _pages(registry, "/api/v1/admin/queue/stuck", "stuck", {}, limit)
     if as_json:
         print_json(answer)

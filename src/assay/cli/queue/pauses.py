@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import PauseRead, ResumedRead, read
 from assay.cli.client import open_registry
 from assay.cli.options import AsJson, Url
@@ -37,7 +37,7 @@ def resume(url: Url = None, as_json: AsJson = False) -> None:
 
 async def _pause(url: str | None, reason: str, seconds: int | None, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         answer = (await registry.post(PATH, {"reason": reason, "ttlSeconds": seconds})).body
     if as_json:
         print_json(answer)
@@ -48,7 +48,7 @@ async def _pause(url: str | None, reason: str, seconds: int | None, *, as_json: 
 
 async def _resume(url: str | None, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         answer = await registry.delete(PATH)
     if as_json:
         print_json(answer)

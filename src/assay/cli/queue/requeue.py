@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import ReprocessedRead, read
 from assay.cli.client import open_registry
 from assay.cli.exits import Exit
@@ -64,7 +64,7 @@ async def _requeue(url: str | None, body: Json, *, as_json: bool) -> Exit:
 
 async def _reprocess(url: str | None, body: Json) -> Json:
     """Ask until nothing that matched at first is left, or nothing moves any more."""
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         first = (await registry.post(f"{ADMIN}/reprocess", body)).body
         last, requeued = first, int(first["requeued"])
         with a_bar(open_console(stderr=True), "Giving back", sum(first["matched"].values())) as advance:

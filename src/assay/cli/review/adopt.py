@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import typer
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import Read, read
 from assay.cli.client import open_registry
 from assay.cli.options import AsJson, Url
@@ -41,5 +41,5 @@ def adopt(repository: Named, reason: Why, url: Url = None, as_json: AsJson = Fal
 
 
 async def _ask(url: str | None, path: str, reason: str) -> Json:
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         return (await registry.post(path, {"reason": reason})).body

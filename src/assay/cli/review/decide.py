@@ -1,6 +1,6 @@
 """`assay review approve` and `reject`: the decision, with its reason."""
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import read
 from assay.cli.client import open_registry
 from assay.cli.options import AsJson, Url
@@ -37,6 +37,6 @@ def _decide(verb: str, submission: str, reason: str, url: str | None, *, as_json
 
 
 async def _ask(url: str | None, path: str, verb: str, reason: str) -> Json:
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         seen = read(ReviewRead, await registry.get(path))
         return (await registry.post(f"{path}/{verb}", {"reason": reason, "version": seen.version})).body

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import read
 from assay.cli.client import open_registry
 from assay.cli.options import AsJson, Url
@@ -29,7 +29,7 @@ def list_reviews(
 
 async def _list(url: str | None, reason: str | None, q: str | None, limit: int, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         answer = await registry.get(REVIEWS, reason=reason, q=q, limit=limit)
     if as_json:
         print_json(answer)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from assay.cli.address import internal_key
+from assay.cli.address import admin_proof
 from assay.cli.answers import read
 from assay.cli.client import open_registry
 from assay.cli.options import AsJson, Url
@@ -25,7 +25,7 @@ def show(submission: Submission, url: Url = None, as_json: AsJson = False) -> No
 
 
 async def _show(url: str | None, path: str, *, as_json: bool) -> None:
-    async with open_registry(url, internal_key(url)) as registry:
+    async with open_registry(url, admin_proof(url)) as registry:
         answer = await registry.get(path)
     if as_json:
         print_json(answer)

@@ -33,6 +33,9 @@ def answer_api(world: FakeGitHub, request: Request) -> Handled:
     if route == "installation" and request.method == "POST":
         granted = world.faults.through(route, lambda: world.apps.grant(request, world.limits, world.now()))
         return Handled(route, granted, _API_HEADERS)
+    if route == "check" and request.method == "POST":
+        checked = world.faults.through(route, lambda: world.oauth.check(request, world.limits.knows))
+        return Handled(route, checked, _API_HEADERS)
     world.apps.expire(world.limits, world.now())
     known = request.token is None or world.limits.knows(request.token)
     allowance = world.limits.allowance(request.token, request.client)
@@ -89,6 +92,8 @@ def _route(parts: list[str]) -> str:
             return "search"
         case ["app", "installations", _, "access_tokens"]:
             return "installation"
+        case ["applications", _, "token"]:
+            return "check"
         case ["orgs" | "users", _, "repos"]:
             return "owner"
         case ["events"] | ["orgs", _, "events"] | ["users", _, "events", "public"]:

@@ -19,6 +19,7 @@ ROUTES = (
     "user",
     "authorize",
     "token",
+    "check",
 )
 
 

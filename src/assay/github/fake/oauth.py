@@ -1,12 +1,14 @@
-"""Signing in with GitHub: the page that asks, the exchange of its code, and who the token is of."""
+"""Signing in with GitHub: the page that asks, the exchange of its code, and whose and for whom a token is."""
 
 import base64
 import hashlib
+import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from assay.github.fake.answer import HTML_TYPE, TEXT_NOT_FOUND, Answer, json_answer, problem, text_answer
+from assay.github.fake.answer import HTML_TYPE, NOT_FOUND, TEXT_NOT_FOUND, Answer, json_answer, problem, text_answer
 from assay.github.fake.request import Request
 
 CODE_SECONDS = 600
@@ -52,8 +54,8 @@ class OAuth:
     visitor: Person | None = None
     """Who is signed in at GitHub in the browser that comes."""
     visitor_denies: bool = False
-    people: dict[str, Person] = field(default_factory=dict)
-    """By token."""
+    given: dict[str, tuple[OAuthApp, Person]] = field(default_factory=dict)
+    """By token: to which application, and of whom."""
     _grants: dict[str, _Grant] = field(default_factory=dict)
 
     def authorize(self, request: Request, now: float) -> Answer:
@@ -90,16 +92,40 @@ class OAuth:
             return _refuse(request, "bad_verification_code"), None
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             return _refuse(request, "redirect_uri_mismatch"), None
-        token = f"gho_{secrets.token_hex(18)}"
-        self.people[token] = grant.person
+        token = self.give(app, grant.person)
         return _say(request, {"access_token": token, "token_type": "bearer", "scope": ""}), token
 
+    def give(self, app: OAuthApp, person: Person) -> str:
+        """A new token."""
+        token = f"gho_{secrets.token_hex(18)}"
+        self.given[token] = app, person
+        return token
+
     def user(self, token: str | None) -> Answer:
-        """`/user`: who the token is of."""
-        person = self.people.get(token or "")
-        if person is None:
+        """`/user`: who the token is of, whichever application it was given to."""
+        if token not in self.given:
             return REQUIRES_AUTHENTICATION
-        return json_answer(200, {"login": person.login, "id": person.id, "type": "User", "site_admin": False})
+        return json_answer(200, _user(self.given[token][1]))
+
+    def check(self, request: Request, is_good: Callable[[str], bool]) -> Answer:
+        """`POST /applications/{client_id}/token`: for an application that proves itself, of its own tokens."""
+        app = self.apps.get(request.parts[2])
+        if app is None or request.token != _basic(app):
+            return REQUIRES_AUTHENTICATION
+        token = str(json.loads(request.body).get("access_token", ""))
+        to, person = self.given.get(token, (None, None))
+        if to != app or person is None or not is_good(token):
+            return NOT_FOUND
+        said = {"id": 1, "token": token, "scopes": [], "app": {"client_id": app.client_id}, "user": _user(person)}
+        return json_answer(200, said)
+
+
+def _user(person: Person) -> dict[str, object]:
+    return {"login": person.login, "id": person.id, "type": "User", "site_admin": False}
+
+
+def _basic(app: OAuthApp) -> str:
+    return f"Basic {base64.b64encode(f'{app.client_id}:{app.client_secret}'.encode()).decode()}"
 
 
 def _back(redirect_uri: str, asked: dict[str, str], **answer: str) -> Answer:

@@ -130,6 +130,11 @@ class FakeGitHub:
         with self.lock:
             self.oauth.visitor, self.oauth.visitor_denies = Person(github_id, login), denies
 
+    def give_token(self, client_id: str, github_id: int, login: str) -> str:
+        """A token of this person for an application, as by the flow for devices."""
+        with self.lock:
+            return self.add_token(self.oauth.give(self.oauth.apps[client_id], Person(github_id, login)))
+
     def exchange(self, request: Request) -> Answer:
         """A token for a code; it has a rate limit of its own."""
         answer, token = self.oauth.exchange(request, self.now())

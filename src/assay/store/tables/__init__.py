@@ -1,6 +1,6 @@
 """Every table, constraint, index and trigger. The migrations build exactly this; a test compares the two."""
 
-from assay.store.tables.account import account, account_session, sign_in_attempt
+from assay.store.tables.account import account, account_session, account_token, sign_in_attempt
 from assay.store.tables.base import metadata
 from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
@@ -48,6 +48,7 @@ from assay.store.tables.submission import (
 __all__ = [
     "account",
     "account_session",
+    "account_token",
     "alarm",
     "appeal",
     "audit_event",

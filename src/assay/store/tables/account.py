@@ -1,4 +1,4 @@
-"""Who may sign in, who is signed in, and who has tried to."""
+"""Who may sign in, who is signed in, whose programs may act, and who has tried to."""
 
 from sqlalchemy import (
     BigInteger,
@@ -60,6 +60,22 @@ account_session = Table(
     CheckConstraint(
         "(previous_digest IS NULL) = (salt IS NULL) AND (salt IS NULL) = (rotated_at IS NULL)", name="rotated"
     ),
+)
+
+# What a person gave to a program. Without a label it was made by an exchange, and gives way to newer ones.
+account_token = Table(
+    "account_token",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("account_id", Uuid, ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("token_digest", Text, nullable=False, unique=True),
+    Column("label", Text),
+    now("created_at"),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+    moment("last_used_at"),
+    moment("revoked_at"),
+    is_digest("token_digest"),
+    CheckConstraint("char_length(label) BETWEEN 1 AND 100", name="label"),
 )
 
 sign_in_attempt = Table(

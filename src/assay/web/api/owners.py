@@ -1,16 +1,18 @@
 """What owners and operators do to a listing after it is published: take back, deprecate, tag, unlist, look again."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from litestar import Response, Router, delete, post, put
-from litestar.params import FromPath, JSONBody
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromPath, JSONBody, SkipValidation
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
-from assay.accounts.ownership import must_own, must_own_or_have_submitted
+from assay.accounts.ownership import must_own_or_have_submitted
 from assay.app.opened import App
 from assay.model.account import Caller
-from assay.model.errors import Conflict, NotFound
+from assay.model.errors import NotFound
 from assay.model.skill import Skill
 from assay.model.standing import Remark, Standing
 from assay.publish import withdraw
@@ -29,6 +31,7 @@ from assay.web.api.present_versions import present_entry, present_standing
 from assay.web.api.problems import answer, problems
 from assay.web.api.version_views import StandingView, TagBody, TagsView, VersionEntryView, WhyBody
 from assay.web.given import Assay, CalledBy, WantedName
+from assay.web.owned import must_be_the_same, owned_listing
 
 NAME = "/{owner:str}/{repo:str}/{skill:str}"
 VERSION = f"{NAME}/versions/{{version:str}}"
@@ -40,78 +43,60 @@ ASKED: dict[str, Any] = {
 Change = Callable[[Any, Skill], Awaitable[Skill]]
 
 
+@dataclass(frozen=True)
+class Wish:
+    """That a version is changed: of which listing, and by whom."""
+
+    assay: App
+    caller: Caller
+    wanted: str
+    version: str
+
+    async def fulfil(self, change: Change) -> VersionEntryView:
+        """Change it, if it is the caller's to change, and show it."""
+        async with self.assay.store.begin() as db:
+            listing = await owned_listing(db, self.caller, self.wanted)
+            _refuse_odd(listing, self.version)
+            must_be_the_same(listing, await change(db, listing))
+            found = await find_version(db, listing.id, self.version)
+            assert found is not None, "what was changed exists"
+            around = await page_versions(db, listing.id, before=found.ordinal, limit=1)
+            return present_entry(found, (await read_summaries(db, [found, *around]))[found.version])
+
+
+WishedChange = NamedDependency[SkipValidation[Wish]]
+
+
+def _wish(assay: Assay, caller: CalledBy, wanted: WantedName, version: FromPath[str]) -> Wish:
+    return Wish(assay, caller, wanted, version)
+
+
 @post(f"{VERSION}/yank", summary="Yank a version", **ASKED)
-async def yank_version(
-    assay: Assay,
-    caller: CalledBy,
-    wanted: WantedName,
-    version: FromPath[str],
-    data: JSONBody[WhyBody],
-) -> VersionEntryView:
+async def yank_version(wish: WishedChange, data: JSONBody[WhyBody]) -> VersionEntryView:
     """Only who asks for exactly this version still gets it; the one before is live again."""
-    why = _remark(assay, caller, "yanked", data)
-    return await _change_version(
-        assay,
-        caller,
-        wanted,
-        version,
-        lambda db, listing: withdraw.yank(db, listing.name, version, why),
-    )
+    why = _remark(wish.assay, wish.caller, "yanked", data)
+    return await wish.fulfil(lambda db, listing: withdraw.yank(db, listing.name, wish.version, why))
 
 
 @post(f"{VERSION}/unyank", summary="Take a yank back", **ASKED)
-async def unyank_version(
-    assay: Assay,
-    caller: CalledBy,
-    wanted: WantedName,
-    version: FromPath[str],
-    data: JSONBody[WhyBody],
-) -> VersionEntryView:
+async def unyank_version(wish: WishedChange, data: JSONBody[WhyBody]) -> VersionEntryView:
     """It may be used again, and is live if it is the newest."""
-    return await _change_version(
-        assay,
-        caller,
-        wanted,
-        version,
-        lambda db, listing: withdraw.unyank(db, listing.name, version, by=caller.name, reason=data.reason),
-    )
+    said = {"by": wish.caller.name, "reason": data.reason}
+    return await wish.fulfil(lambda db, listing: withdraw.unyank(db, listing.name, wish.version, **said))
 
 
 @post(f"{VERSION}/deprecate", summary="Deprecate a version", **ASKED)
-async def deprecate_version(
-    assay: Assay,
-    caller: CalledBy,
-    wanted: WantedName,
-    version: FromPath[str],
-    data: JSONBody[WhyBody],
-) -> VersionEntryView:
+async def deprecate_version(wish: WishedChange, data: JSONBody[WhyBody]) -> VersionEntryView:
     """It stays where it is, and everybody who sees it sees the reason not to use it."""
-    why = _remark(assay, caller, "deprecated", data)
-    return await _change_version(
-        assay,
-        caller,
-        wanted,
-        version,
-        lambda db, listing: withdraw.deprecate(db, listing.name, version, why, by=caller.name),
-    )
+    why, by = _remark(wish.assay, wish.caller, "deprecated", data), wish.caller.name
+    return await wish.fulfil(lambda db, listing: withdraw.deprecate(db, listing.name, wish.version, why, by=by))
 
 
 @post(f"{VERSION}/undeprecate", summary="Take a deprecation back", **ASKED)
-async def undeprecate_version(
-    assay: Assay,
-    caller: CalledBy,
-    wanted: WantedName,
-    version: FromPath[str],
-    data: JSONBody[WhyBody],
-) -> VersionEntryView:
+async def undeprecate_version(wish: WishedChange, data: JSONBody[WhyBody]) -> VersionEntryView:
     """It is as good as any other again."""
-    return await _change_version(
-        assay,
-        caller,
-        wanted,
-        version,
-        lambda db, listing: withdraw.deprecate(db, listing.name, version, None, by=caller.name, reason=data.reason),
-    )
+    said = {"by": wish.caller.name, "reason": data.reason}
+    return await wish.fulfil(lambda db, listing: withdraw.deprecate(db, listing.name, wish.version, None, **said))
 
 
 @put(f"{NAME}/tags/{{tag:str}}", summary="Let a tag point to a version", **ASKED)
@@ -147,8 +132,8 @@ async def unlist(
     """It is in no list, no search and no count any more, and its page says why."""
     why = _remark(assay, caller, "unlisted", data)
     async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted)
-        return present_standing(_must_be_the_same(listing, await withdraw.unlist(db, listing.name, why)))
+        listing = await owned_listing(db, caller, wanted)
+        return present_standing(must_be_the_same(listing, await withdraw.unlist(db, listing.name, why)))
 
 
 @post(f"{NAME}/relist", summary="Bring a listing back", **ASKED)
@@ -160,9 +145,9 @@ async def relist(
 ) -> StandingView:
     """What was unlisted is back; what was blocked, withdrawn or has lost its source is not."""
     async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted)
+        listing = await owned_listing(db, caller, wanted)
         back = await withdraw.restore(db, listing.name, of=Standing.UNLISTED, by=caller.name, reason=data.reason)
-        return present_standing(_must_be_the_same(listing, back))
+        return present_standing(must_be_the_same(listing, back))
 
 
 @post(
@@ -188,37 +173,12 @@ async def reindex(assay: Assay, caller: CalledBy, wanted: WantedName) -> Respons
     return Response(view, status_code=status)
 
 
-async def _change_version(assay: App, caller: Caller, wanted: str, version: str, change: Change) -> VersionEntryView:
-    async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted)
-        _refuse_odd(listing, version)
-        _must_be_the_same(listing, await change(db, listing))
-        found = await find_version(db, listing.id, version)
-        assert found is not None, "what was changed exists"
-        around = await page_versions(db, listing.id, before=found.ordinal, limit=1)
-        return present_entry(found, (await read_summaries(db, [found, *around]))[found.version])
-
-
 async def _tag(assay: App, caller: Caller, wanted: str, tag: str, version: str | None) -> TagsView:
     async with assay.store.begin() as db:
-        listing = await _owned(db, caller, wanted)
+        listing = await owned_listing(db, caller, wanted)
         _refuse_odd(listing, version or "")
-        _must_be_the_same(listing, await withdraw.tag_version(db, listing.name, tag, version, by=caller.name))
+        must_be_the_same(listing, await withdraw.tag_version(db, listing.name, tag, version, by=caller.name))
         return TagsView(name=listing.name, tags=await list_tags(db, listing.id))
-
-
-async def _owned(db: Any, caller: Caller, wanted: str) -> Skill:
-    """The listing of this name, live or not, if it is the caller's to change."""
-    listing = await find_any_listing(db, wanted)
-    await must_own(db, caller, listing)
-    return listing
-
-
-def _must_be_the_same(owned: Skill, changed: Skill) -> Skill:
-    """What was changed, by its name, is what the caller owns; the name may have gone to another listing meanwhile."""
-    if changed.id != owned.id:
-        raise Conflict(f"{owned.name} was renamed at this moment; ask again by its new name.", code="renamed")
-    return changed
 
 
 def _remark(assay: App, caller: Caller, code: str, body: WhyBody) -> Remark:
@@ -233,7 +193,7 @@ def _refuse_odd(listing: Skill, version: str) -> None:
 router = Router(
     "/",
     opt=ACCOUNT,
-    dependencies=BY_NAME,
+    dependencies={**BY_NAME, "wish": Provide(_wish, sync_to_thread=False)},
     route_handlers=[
         yank_version,
         unyank_version,

@@ -11,7 +11,7 @@ from assay.web.problem import PROBLEM
 MEANING = {
     300: "Several skills have this name; `choices` are their full names.",
     400: "The request is wrong; `detail` names the parameter or field.",
-    401: "Sign in, or send the internal key.",
+    401: "Sign in, or send the internal key or a token.",
     403: "You may not do this.",
     404: "There is no such thing.",
     409: "It conflicts with what is there; `detail` says with what.",

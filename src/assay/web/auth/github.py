@@ -37,7 +37,7 @@ async def begin(
     assay: Assay, onward: Annotated[str, QueryParameter(name="next", max_length=LONGEST)] = HOME
 ) -> Redirect:
     """Off to GitHub."""
-    github = _github(assay)
+    github = github_of(assay)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     begun = {"state": state, "verifier": verifier, "onward": local_path(onward)}
     token = open_seal(assay.settings).sign(Purpose.GITHUB, begun, assay.clock.now(), GITHUB_SECONDS)
@@ -58,7 +58,7 @@ async def come_back(
     iss: Word = None,
 ) -> Redirect:
     """Back from GitHub, with a code or a refusal. What else it may send along is known, and not needed."""
-    github = _github(assay)
+    github = github_of(assay)
     begun = _begun(assay, request, given_state)
     if code is None:
         denied = error == "access_denied"
@@ -72,7 +72,8 @@ async def come_back(
     return Redirect(begun.onward, status_code=HTTP_303_SEE_OTHER, cookies=cookies)
 
 
-def _github(assay: App) -> GitHubSignIn:
+def github_of(assay: App) -> GitHubSignIn:
+    """The OAuth app of this registry; NotFound if it has none."""
     github = open_github_sign_in(assay)
     if github is None:
         raise NotFound("Sign-in with GitHub is not set up in this registry.", code="oauth_off")

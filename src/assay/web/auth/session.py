@@ -1,24 +1,27 @@
-"""Who am I, stay signed in, sign out."""
+"""Who am I, stay signed in, sign out: here or everywhere."""
 
 from typing import Annotated, Any
 
-from litestar import Request, Response, get, post
+from litestar import Request, Response, delete, get, post
 from litestar.datastructures import Cookie
 from litestar.params import QueryParameter
 from litestar.response import Redirect
 from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER, HTTP_307_TEMPORARY_REDIRECT
 
 from assay.accounts.sessions import Granted, end_session, refresh_session
+from assay.accounts.tokens import sign_out_everywhere
 from assay.app.opened import App
 from assay.app.people import open_seal
+from assay.model.account import Role
 from assay.model.errors import Unauthenticated
-from assay.web.access import PUBLIC
+from assay.web.access import ACCOUNT, PUBLIC
+from assay.web.api.account_views import OkView
 from assay.web.api.problems import problems
 from assay.web.auth.views import NOBODY, MeView, present_me
 from assay.web.caller import caller_of, session_of
 from assay.web.cookies import REFRESH_PATH, no_session, refresh_token, session_cookies, session_token
 from assay.web.cross_site import refuse_cross_site
-from assay.web.given import Assay
+from assay.web.given import Assay, CalledBy
 from assay.web.onward import HOME, LONGEST, ask_to_sign_in, local_path
 from assay.web.reader import wants_page
 
@@ -26,13 +29,13 @@ Onward = Annotated[str | None, QueryParameter(name="next", max_length=LONGEST, d
 Asked = Request[Any, Any, Any]
 
 
-@get("/auth/me", summary="Who am I?", tags=["accounts"], opt=PUBLIC, responses=problems(400))
+@get("/auth/me", summary="Who am I?", tags=["accounts"], opt=PUBLIC, responses=problems(400, 503))
 async def me(request: Asked) -> MeView:
-    """Answered from the token itself, without the database."""
-    session = session_of(request)
-    if session is None or not caller_of(request).is_signed_in:
+    """A session is answered from its cookie, without the database; a token is looked up."""
+    caller = caller_of(request)
+    if not caller.is_signed_in:
         return NOBODY
-    return MeView(signed_in=True, login=session.login, role=session.role)
+    return MeView(signed_in=True, login=caller.name, role=Role.SUPER_ADMIN if caller.is_admin else Role.USER)
 
 
 @get(REFRESH_PATH, opt=PUBLIC, include_in_schema=False)
@@ -87,6 +90,21 @@ async def sign_out(assay: Assay, request: Asked) -> Response[Any]:
     if wants_page(request):
         return Redirect(HOME, status_code=HTTP_303_SEE_OTHER, cookies=cookies)
     return Response(NOBODY, cookies=cookies)
+
+
+@delete(
+    "/api/v1/auth/sign-out-all",
+    summary="Sign out everywhere",
+    tags=["accounts"],
+    opt=ACCOUNT,
+    status_code=HTTP_200_OK,
+    responses=problems(400, 401, 403, 503),
+)
+async def sign_out_all(assay: Assay, caller: CalledBy, request: Asked) -> Response[OkView]:
+    """All your sessions and tokens end: tokens at once, what browsers have in their cookies within 15 minutes."""
+    async with assay.store.begin() as db:
+        await sign_out_everywhere(db, caller, assay.clock.now())
+    return Response(OkView(), cookies=_forget(request, assay))
 
 
 async def _refresh(assay: App, request: Asked) -> Granted | None:

@@ -5,8 +5,10 @@ from typing import Any, TypeVar
 from litestar import Request
 
 from assay.app.opened import App
-from assay.model.account import Caller
-from assay.model.errors import Invalid
+from assay.model.account import ANONYMOUS, Caller
+from assay.model.errors import Invalid, Unavailable
+from assay.store.database import AWAY
+from assay.web.bearer import shown_token
 from assay.web.caller import caller_of, registry_of
 
 Kind = TypeVar("Kind")
@@ -18,8 +20,15 @@ class Asked:
     def __init__(self, request: Request[Any, Any, Any]) -> None:
         self.request = request
         self.assay: App = registry_of(request)
-        self.caller: Caller = caller_of(request)
         self._heeded: set[str] = set()
+
+    @property
+    def caller(self) -> Caller:
+        """Who is asking; whose a token is cannot be known now."""
+        caller = caller_of(self.request)
+        if caller == ANONYMOUS and shown_token(self.request) is not None:
+            raise Unavailable("The database does not answer, so nobody knows whose this token is.", code=AWAY)
+        return caller
 
     def text(self, name: str) -> str | None:
         """A parameter; one that is empty is none, as in a form."""

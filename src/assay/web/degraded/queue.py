@@ -7,6 +7,7 @@ from uuid import UUID
 from litestar import Response
 from litestar.response import Template
 
+from assay.model.account import ANONYMOUS
 from assay.model.errors import Unavailable
 from assay.model.submission import ACTIVE, Category, Origin, State, Submission
 from assay.model.submission_list import Direction, Sort
@@ -84,16 +85,17 @@ async def _under_way(asked: Asked) -> Submission:
 
 
 def _query(asked: Asked, limit: int) -> QueueQuery:
+    mine = asked.flag("mine")
     return queue_query(
         web_url=asked.assay.settings.github_web_url,
-        caller=asked.caller,
+        caller=asked.caller if mine else ANONYMOUS,
         state=asked.choice("state", State),
         category=asked.choice("category", Category),
         reason=asked.text("reason"),
         repo_url=asked.text("repoUrl"),
         q=asked.text("q"),
         source=asked.choice("source", Origin),
-        mine=asked.flag("mine"),
+        mine=mine,
         sort=asked.choice("sort", Sort) or Sort.CREATED_AT,
         direction=asked.choice("dir", Direction) or asked.choice("sortDir", Direction),
         limit=limit,

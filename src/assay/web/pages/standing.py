@@ -8,15 +8,13 @@ from litestar.params import URLEncodedBody
 from litestar.response import Redirect
 from litestar.status_codes import HTTP_303_SEE_OTHER
 
-from assay.accounts.ownership import must_own
-from assay.model.account import Caller
 from assay.model.skill import Skill
 from assay.model.standing import Standing
 from assay.publish import withdraw
-from assay.serve.catalogue import find_any_listing
 from assay.web.access import ACCOUNT
 from assay.web.api.naming import BY_NAME
 from assay.web.given import Assay, CalledBy, WantedName
+from assay.web.owned import must_be_the_same, owned_listing
 
 NAME = "/skills/{owner:str}/{repo:str}/{skill:str}"
 LONGEST_FIELD = 2_000
@@ -40,7 +38,8 @@ async def unlist_form(assay: Assay, caller: CalledBy, wanted: WantedName, data: 
     """Take it down, then show what everybody sees of it now."""
     why = withdraw.remark("unlisted", data.reason, at=assay.clock.now(), by=caller.name)
     async with assay.store.begin() as db:
-        return _shown(await withdraw.unlist(db, (await _owned(db, caller, wanted)).name, why))
+        listing = await owned_listing(db, caller, wanted)
+        return _shown(must_be_the_same(listing, await withdraw.unlist(db, listing.name, why)))
 
 
 @post(f"{NAME}/relist", **FORM)
@@ -48,14 +47,9 @@ async def relist_form(assay: Assay, caller: CalledBy, wanted: WantedName, data: 
     """Bring it back, then show it."""
     why = withdraw.remark("relisted", data.reason, at=assay.clock.now(), by=caller.name)
     async with assay.store.begin() as db:
-        name = (await _owned(db, caller, wanted)).name
-        return _shown(await withdraw.restore(db, name, of=Standing.UNLISTED, by=why.by, reason=why.message))
-
-
-async def _owned(db: Any, caller: Caller, wanted: str) -> Skill:
-    listing = await find_any_listing(db, wanted)
-    await must_own(db, caller, listing)
-    return listing
+        listing = await owned_listing(db, caller, wanted)
+        back = await withdraw.restore(db, listing.name, of=Standing.UNLISTED, by=why.by, reason=why.message)
+        return _shown(must_be_the_same(listing, back))
 
 
 def _shown(listing: Skill) -> Redirect:

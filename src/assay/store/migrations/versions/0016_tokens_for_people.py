@@ -1,0 +1,11 @@
+"""Tokens that people give to their programs."""
+
+from assay.store.migrations.statements import run
+
+revision = "0016"
+down_revision = "0015"
+
+
+def upgrade() -> None:
+    """A new table."""
+    run("0016_tokens_for_people.sql")
