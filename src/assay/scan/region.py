@@ -12,7 +12,7 @@ from assay.model.finding import Region
 
 _SHOWN = (
     rb"never|do not|don't|must not|mustn't|should not|shouldn't|avoid|refuses?|rejects?|blocks|denies|forbids?"
-    rb"|beware|dangerous|unsafe|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?"
+    rb"|beware|dangerous|unsafe|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?|traces|iocs"
 )
 _TOLD = (
     rb"|instead of|rather than|warn|detect|detects|flag|flags|look for|search for|scan for|check for|watch for"
@@ -68,6 +68,9 @@ _SAMPLE = re.compile(
     rb"|content|query|expected)[\"']\s{0,4}:\s{0,4}[\"'\[{][^\n]{0,400}\Z",
     re.IGNORECASE,
 )
+# A string that is an expression to search with, up to a place in it, and the rest of it.
+_EXPRESSION = re.compile(rb"(?<![\w])r(?P<quote>[\"'])[^\"'\n]{0,300}\Z")
+_EXPRESSION_MARKS = (b"|", b"\\s", b"\\b", b"\\w", b"[^", b"(?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +236,15 @@ def is_sample(text: bytes, place: int) -> bool:
     """Whether this is, in a file of data, a value among those to be tried or looked for."""
     reach = max(0, place - _LINE_REACH)
     return _SAMPLE.search(text[text.rfind(b"\n", reach, place) + 1 or reach : place]) is not None
+
+
+def is_expression(text: bytes, place: int) -> bool:
+    """Whether this stands, in a program, in an expression that is searched for."""
+    reach = max(0, place - _LINE_REACH)
+    begin = text.rfind(b"\n", reach, place) + 1 or reach
+    opened = _EXPRESSION.search(text[begin:place])
+    if opened is None:
+        return False
+    closed = text.find(opened["quote"], place, place + _LINE_REACH)
+    whole = text[begin + opened.start() : closed]
+    return closed >= 0 and b"\n" not in whole and any(mark in whole for mark in _EXPRESSION_MARKS)

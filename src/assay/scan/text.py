@@ -12,6 +12,7 @@ from assay.scan.files import FileKind
 from assay.scan.fold import CONTINUED
 from assay.scan.region import (
     Regions,
+    is_expression,
     is_listed,
     is_named,
     is_negated,
@@ -87,9 +88,11 @@ class Text:
         return self.is_prose and region is Region.PROSE and is_quoted(self.data, offset)
 
     def is_listed(self, begin: int, end: int, region: Region) -> bool:
-        """Whether this stretch is named, in a sentence or among other things, or is a sample in a file of data."""
+        """Whether this stretch is named, in a sentence or among other things, or is searched for or tried by a tool."""
         if self.kind is FileKind.DATA and not self.hidden_as:
             return is_sample(self.data, begin)
+        if self.kind is FileKind.SCRIPT and not self.hidden_as:
+            return is_expression(self.data, begin)
         if not self.is_prose or region is not Region.PROSE:
             return False
         return is_listed(self.data, begin) or is_listed(self.data, end - 1) or is_named(self.data, begin)
