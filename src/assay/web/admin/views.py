@@ -13,7 +13,11 @@ from assay.web.api.batch_views import Body, RepoUrl
 from assay.web.api.views import View
 
 MOST_AT_ONCE = 1_000
-Said = Annotated[str, msgspec.Meta(min_length=1, max_length=500, description="Why; shown in the history.")]
+# Which PostgreSQL does not keep.
+WITHOUT_NUL = r"^[^\x00]*$"
+Said = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=500, pattern=WITHOUT_NUL, description="Why; shown in the history.")
+]
 RequeueableState = Literal["PUBLISHED", "NEEDS_REVIEW", "TIER1_FAILED", "REJECTED", "FAILED", "DEQUEUED", "ON_HOLD"]
 Ids = Annotated[list[UUID], msgspec.Meta(min_length=1, max_length=MOST_AT_ONCE)]
 
@@ -93,7 +97,7 @@ class ReprocessBody(Body, frozen=True):
 
     states: Annotated[list[RequeueableState], msgspec.Meta(min_length=1)]
     reason: Said
-    reason_code: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    reason_code: Annotated[str, msgspec.Meta(max_length=100, pattern=WITHOUT_NUL)] | None = None
     source: Origin | None = None
     repo_url: RepoUrl | None = None
     before: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
