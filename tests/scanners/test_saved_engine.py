@@ -4,13 +4,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assay.model.source import Source
+from assay.scan.joined_engine import JoinedEngine
+from assay.scan.matcher import RegexEngine
 from assay.scan.pattern import Pattern
 from assay.scan.ruleset import Ruleset, load_ruleset, ruleset_of
 from assay.scan.scan import scan_source
-from assay.scanners.saved_engine import MOST_KEPT, with_saved_engine
+from assay.scanners.saved_engine import MOST_BESIDE, MOST_KEPT, kept_in, user_cache_folder, with_saved_engine
 
 pytest.importorskip("hyperscan", reason="there is nothing to save without it")
 # One rule is enough, and takes no seconds to build.
@@ -124,3 +127,36 @@ def test_no_more_engines_are_kept_than_are_of_use(tmp_path: Path) -> None:
     with_saved_engine(RULES, tmp_path)
     assert len(list(tmp_path.iterdir())) == MOST_KEPT
     assert is_kept(tmp_path)
+
+
+def with_own_rule(*patterns: str) -> Ruleset:
+    """The rules that ship, and one that is somebody's own."""
+    shipped = load_ruleset()
+    like = next(rule for rule in shipped.rules if rule.id == "DR-001")
+    own = msgspec.structs.replace(like, id="HR-001", patterns=patterns, not_if=(), lowered_by=(), replaces=())
+    return ruleset_of([*shipped.rules, own], shipped.traced)
+
+
+def test_rules_of_one_s_own_are_made_beside_those_that_ship() -> None:
+    """Who adds a rule waits for that one; what is found is what the rules find together, on whichever engine."""
+    folder = user_cache_folder()
+    before = sorted(folder.glob("rules-*.hs"))
+    # One of its own, one that ships as it is, and one that is searched for like one that ships.
+    shipped = next(pattern for pattern in load_ruleset().patterns if pattern.text.count("(?#)") == 1)
+    ruleset = with_own_rule("xyzzy", load_ruleset().pattern_texts[0], f"\\bplugh{shipped.text}")
+    joined = with_saved_engine(ruleset, folder, wait=False)
+    assert isinstance(joined.engine, JoinedEngine)
+    plain = ruleset.on(RegexEngine(ruleset.patterns))
+    for rule in load_ruleset().pattern_rules:
+        content = b"Say xyzzy.\n" + rule.bad_content
+        source = Source({rule.specimen_file or "SKILL.md": content}, commit="0" * 40)
+        report = scan_source(source, joined)
+        assert report == scan_source(source, plain)
+        assert "HR-001" in {finding.rule_id for finding in report.findings}
+    assert sorted(folder.glob("rules-*.hs")) == before
+
+
+def test_many_rules_of_one_s_own_are_an_engine_of_their_own(tmp_path: Path) -> None:
+    """What takes seconds is made once, and kept under a name of its own."""
+    few, many = with_own_rule("xyzzy"), with_own_rule(*(f"xyzzy{number}" for number in range(MOST_BESIDE + 1)))
+    assert kept_in(few, tmp_path) == kept_in(load_ruleset(), tmp_path) != kept_in(many, tmp_path)

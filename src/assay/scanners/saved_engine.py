@@ -1,16 +1,24 @@
-"""A saved engine: what Hyperscan made of a ruleset, kept in a folder, so that only the first process waits for it."""
+"""A saved engine: what Hyperscan made of a ruleset, kept in a folder, so that only the first process waits for it.
+
+Whoever adds rules of their own does not wait again: theirs are made beside those that ship, in an instant.
+"""
 
 import hashlib
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from assay.scan.joined_engine import JoinedEngine
+from assay.scan.matcher import Engine
 from assay.scan.pattern import Pattern
-from assay.scan.ruleset import Ruleset
+from assay.scan.ruleset import Ruleset, load_ruleset
 
 # Of rulesets that somebody tries there may be many; what is missing is made again.
 MOST_KEPT = 20
+# More patterns than this are not made in an instant.
+MOST_BESIDE = 100
 
 
 def user_cache_folder() -> Path:
@@ -28,6 +36,10 @@ def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> R
 
     from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
 
+    added = _added(ruleset)
+    if added is not None:
+        shipped = with_saved_engine(load_ruleset(), folder, wait=wait).engine
+        return ruleset if shipped is None else ruleset.on(_beside(shipped, added, ruleset))
     kept = kept_in(ruleset, folder)
     # A file that is damaged, or was made on another kind of machine, is none.
     with suppress(OSError, hyperscan.HyperscanError):
@@ -62,12 +74,42 @@ def engine_problem(pattern: Pattern) -> str | None:
 
 
 def kept_in(ruleset: Ruleset, folder: Path) -> Path:
-    """The file in which the engine of these rules is kept, if it is."""
+    """The file in which the engine of these rules is kept, if it is; or that of those that they are added to."""
+    if _added(ruleset) is not None:
+        ruleset = load_ruleset()
     import hyperscan  # noqa: PLC0415 - there may be none
 
     release = hyperscan.__version__.encode()  # type: ignore[attr-defined]  # its stubs do not know it
     spelled = b"\0".join((release, *map(_searched, ruleset.patterns)))
     return folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
+
+
+def _added(ruleset: Ruleset) -> list[Pattern] | None:
+    """The few patterns that a ruleset has besides those that ship; None if it is those, or is another."""
+    if ruleset.patterns == load_ruleset().patterns:
+        return None
+    shipped = set(map(_searched, load_ruleset().patterns))
+    added = [pattern for pattern in ruleset.patterns if _searched(pattern) not in shipped]
+    is_most = len(shipped.intersection(map(_searched, ruleset.patterns))) > len(shipped) // 2
+    return added if is_most and len(added) <= MOST_BESIDE else None
+
+
+def _beside(shipped: Engine, added: Sequence[Pattern], ruleset: Ruleset) -> Engine:
+    from assay.scan.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
+
+    numbers: dict[bytes, list[int]] = {}
+    for number, pattern in enumerate(ruleset.patterns):
+        numbers.setdefault(_searched(pattern), []).append(number)
+    parts = [(shipped, _renumbered(load_ruleset().patterns, numbers))]
+    if added:
+        parts.append((HyperscanEngine.compile(added), _renumbered(added, numbers)))
+    return JoinedEngine(parts)
+
+
+def _renumbered(patterns: Sequence[Pattern], wanted: Mapping[bytes, list[int]]) -> dict[int, list[int]]:
+    """Of several that are searched for alike, the last tells of all."""
+    last = {_searched(pattern): number for number, pattern in enumerate(patterns)}
+    return {number: wanted.get(search, []) for search, number in last.items()}
 
 
 def _searched(pattern: Pattern) -> bytes:
