@@ -19,17 +19,23 @@ from assay.store.scans import Examined, list_scans, save_scans
 from tests.conftest import SECRET, Registry, open_registry
 from tests.skills import a_skill
 
-SOURCE = Source({"SKILL.md": a_skill("greet").encode()}, commit="0" * 40)
+
+def a_source(name: str = "greet") -> Source:
+    """A harmless skill."""
+    return Source({"SKILL.md": a_skill(name).encode()}, commit="0" * 40)
 
 
-async def ask(registry: Registry, *, since: timedelta = timedelta()):
-    """Have the judge look at a harmless skill that the static scan has passed."""
-    report = scan_source(SOURCE, load_ruleset())
+SOURCE = a_source()
+
+
+async def ask(registry: Registry, source: Source = SOURCE, *, since: timedelta = timedelta()):
+    """Have the judge look at a skill that the static scan has passed."""
+    report = scan_source(source, load_ruleset())
     judge = registry.tools.judge
     static = judge_report(report, registry.tools.policy)
     async with registry.app.store.begin() as db:
-        await save_scans(db, 1, [Examined(SOURCE.manifest, report, static)])
-    return await judge.judge(SOURCE, report, since=registry.app.clock.now() - since)
+        await save_scans(db, 1, [Examined(source.manifest, report, static)])
+    return await judge.judge(source, report, since=registry.app.clock.now() - since)
 
 
 async def alarms(registry: Registry) -> set[str]:
@@ -187,16 +193,17 @@ async def test_the_daily_budget_stops_all_spending_and_says_so(
     """I83: what a question can cost at most is set aside before it is asked, so no number of processes overspends."""
     budget = judged_settings.model_copy(update={"llm_daily_budget": 0.1})
     async with open_registry(budget, github) as first, open_registry(budget, github) as second:
-        # What was set aside and not spent is there again for the next one, so one refusal is not the end of the day.
-        for _ in range(40):
-            answers = await asyncio.gather(ask(first), ask(second), return_exceptions=True)
-            refused = [each.code for each in answers if isinstance(each, ScannerError)]
-            if len(refused) == 2:
+        # What is known costs nothing, so each is another. What was set aside and not spent is there again for the next
+        # one, so the day is over when nobody gets as far as asking.
+        for number in range(100, 300):
+            asked = len(model.asked)
+            pair = ask(first, a_source(f"one-{number}")), ask(second, a_source(f"two-{number}"))
+            answers = await asyncio.gather(*pair, return_exceptions=True)
+            if len(model.asked) == asked:
                 break
-        assert refused == ["llm_budget_spent"] * 2
-        asked = len(model.asked)
+        assert [each.code for each in answers if isinstance(each, ScannerError)] == ["llm_budget_spent"] * 2
         with pytest.raises(ScannerError):
-            await ask(second)
+            await ask(second, a_source("two-999"))
         assert len(model.asked) == asked
         health = (await second.client.get("/api/v1/queue/health", headers={"X-Internal-Key": SECRET})).json()
         assert "judge_budget_spent" in {alarm["code"] for alarm in health["alarms"]}
