@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from sqlalchemy import text
 
 from assay.model.errors import Unavailable
@@ -11,6 +12,7 @@ from assay.store.selection import lock_by_ids
 from tests.catalogue import gone, publish
 from tests.conftest import Registry
 from tests.processes import until
+from tests.review.cases import decide, waiting
 
 LOCK = text("SELECT pg_advisory_xact_lock(4711, :number)")
 
@@ -80,16 +82,28 @@ async def test_a_worker_that_takes_a_listing_down_waits_for_it_before_it_holds_t
     assert repository is not None
     repository.push({"SKILL.md": None, "README.md": "Nothing here any more."})
     await registry.submit("acme/tools", "greet")
-    store = registry.app.store
-
-    async def is_waiting() -> bool:
-        async with store.begin() as db:
-            return bool(await db.scalar(WAITING))
-
-    async with store.begin() as db:
+    async with registry.app.store.begin() as db:
         await lock_skill(db, name)
         working = asyncio.create_task(registry.work())
-        await until(is_waiting)
+        await until(lambda: somebody_waits(registry.app.store))
         await db.execute(text("SELECT FROM submission FOR UPDATE NOWAIT"))
     await working
     await gone(registry, name)
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+async def test_a_reviewer_waits_for_the_listing_before_they_hold_its_submission(registry: Registry, verb: str) -> None:
+    """R97: whoever has the listing gets what waits for a person, too, and then the person is heard."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    number = await waiting(registry, name="greet")
+    async with registry.app.store.begin() as db:
+        await lock_skill(db, name)
+        deciding = asyncio.create_task(decide(registry, number, verb))
+        await until(lambda: somebody_waits(registry.app.store))
+        await db.execute(text("SELECT FROM submission FOR UPDATE NOWAIT"))
+    assert (await deciding).status_code == 200
+
+
+async def somebody_waits(store: Database) -> bool:
+    async with store.begin() as db:
+        return bool(await db.scalar(WAITING))

@@ -10,6 +10,7 @@ import msgspec
 from assay.model.deep_scan import MOST_FINDINGS, RESULTS, DeepStatus, DeepTool
 from assay.model.errors import Invalid
 from assay.model.finding import Severity
+from assay.model.written import WITHOUT_NUL
 
 MOST_AT_ONCE = 200
 LARGEST_RESULT_BYTES = 512 * 1024
@@ -17,8 +18,6 @@ LARGEST_MESSAGE_BYTES = 64 * 1024
 # The kinds of a content's digest and of a commit; an upload is its own commit.
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Commit = Annotated[str, msgspec.Meta(pattern="^(sha256:)?[0-9a-f]{7,64}$")]
-# The one character that the database does not keep.
-WITHOUT_NUL = "^[^\\x00]*$"
 Words = Annotated[str, msgspec.Meta(max_length=500, pattern=WITHOUT_NUL)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=WITHOUT_NUL)]
 Version = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=WITHOUT_NUL)]

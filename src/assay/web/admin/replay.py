@@ -11,6 +11,7 @@ from litestar.status_codes import HTTP_200_OK
 from assay.app.looks import open_replay
 from assay.model.errors import Invalid
 from assay.model.verdict import Decision
+from assay.model.written import WITHOUT_NUL
 from assay.scan.ruleset import Ruleset, parse_ruleset
 from assay.store.audit import record_audit
 from assay.store.replays import list_flips
@@ -80,7 +81,7 @@ async def run_replay(assay: Assay, caller: CalledBy, data: JSONBody[ReplayBody])
 async def get_replay(
     assay: Assay,
     ruleset: Annotated[
-        str, QueryParameter(max_length=100, pattern=r"^[^\x00]*$", description="The version of the ruleset.")
+        str, QueryParameter(max_length=100, pattern=WITHOUT_NUL, description="The version of the ruleset.")
     ],
     after: FromQuery[UUID | None] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=500)] = 100,

@@ -13,6 +13,7 @@ from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.blocklist import Threat
 from assay.model.security_report import ReportOutcome, SecurityReport
+from assay.model.written import WITHOUT_NUL
 from assay.publish.withdraw import remark
 from assay.review.report import resolve
 from assay.serve.people import ReportsPage, read_reports
@@ -75,7 +76,7 @@ async def list_reports(
     status: Annotated[Answered | None, QueryParameter(description="Only those.")] = None,
     category: Annotated[Threat | None, QueryParameter(description="Only of this kind.")] = None,
     skill: Annotated[
-        str | None, QueryParameter(max_length=300, pattern=r"^[^\x00]*$", description="Only of this listing.")
+        str | None, QueryParameter(max_length=300, pattern=WITHOUT_NUL, description="Only of this listing.")
     ] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=100, description="Rows on a page.")] = 50,
     cursor: Annotated[

@@ -12,6 +12,7 @@ from litestar.status_codes import HTTP_200_OK
 from assay.app.opened import App
 from assay.model.account import Caller
 from assay.model.suppression import Scope, Suppression
+from assay.model.written import WITHOUT_NUL
 from assay.publish.withdraw import remark
 from assay.review.suppress import Wanted, lift, suppress
 from assay.serve.people import read_suppressions
@@ -24,7 +25,7 @@ from assay.web.api.views import View
 from assay.web.given import Assay, CalledBy
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=r"^[^\x00]*$")]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=WITHOUT_NUL)]
 
 
 class SuppressBody(Body, frozen=True):
@@ -65,7 +66,7 @@ async def list_suppressions(
     ] = None,
     rule_id: Annotated[
         str | None,
-        QueryParameter(name="ruleId", max_length=100, pattern=r"^[^\x00]*$", description="Only of this rule."),
+        QueryParameter(name="ruleId", max_length=100, pattern=WITHOUT_NUL, description="Only of this rule."),
     ] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=100, description="Rows on a page.")] = 50,
     cursor: Annotated[

@@ -8,13 +8,12 @@ import msgspec
 
 from assay.control.pause import LONGEST_SECONDS, USUAL_SECONDS
 from assay.model.submission import Origin, State
+from assay.model.written import WITHOUT_NUL
 from assay.queue.jobs import Place
 from assay.web.api.batch_views import Body, RepoUrl
 from assay.web.api.views import View
 
 MOST_AT_ONCE = 1_000
-# Which PostgreSQL does not keep.
-WITHOUT_NUL = r"^[^\x00]*$"
 Said = Annotated[
     str, msgspec.Meta(min_length=1, max_length=500, pattern=WITHOUT_NUL, description="Why; shown in the history.")
 ]

@@ -11,6 +11,7 @@ from litestar.status_codes import HTTP_200_OK
 
 from assay.model.blocklist import Threat
 from assay.model.security_report import LONGEST, SHORTEST, ReportOutcome, SecurityReport
+from assay.model.written import WITHOUT_NUL
 from assay.review.report import Told, report
 from assay.serve.catalogue import find_any_listing
 from assay.store.security_reports import get_report
@@ -21,7 +22,7 @@ from assay.web.api.problems import problems
 from assay.web.api.views import View
 from assay.web.given import Assay, CalledBy
 
-Version = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[^\x00]*$")]
+Version = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=WITHOUT_NUL)]
 
 
 class ReportBody(Body, frozen=True):
