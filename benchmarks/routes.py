@@ -9,7 +9,6 @@ the rounds the least counts, because it is the one in which nobody else was in t
 
 import argparse
 import asyncio
-import logging
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -18,17 +17,19 @@ from typing import Any
 
 import asyncpg
 import httpx
-import structlog
 from litestar import Litestar, Response, get
 
 from assay.app.opened import App
 from assay.web.app import create_app
 from benchmarks.catalogue import Catalogue, fill_catalogue
-from benchmarks.pipeline import a_registry
+from benchmarks.pipeline import Shape, a_github, a_registry, one_at_a_time
 from benchmarks.search import listen
 
 SKILLS, REQUESTS, ROUNDS = 20_000, 400, 5
-# One line for each route: add yours here. The name is that of some listing.
+# The one skill that was really published: the others have no text behind them.
+PUBLISHED = Shape("one skill", repositories=1, skills=1)
+NAME = "bench-0/skills/skill-0"
+# One line for each route: add yours here. The name is that of the published skill.
 ROUTES = {
     "skill (JSON)": "/api/v1/skills/{name}",
     "skill page": "/skills/{name}",
@@ -48,17 +49,18 @@ async def measure(skills: int, requests: int) -> dict[str, float]:
     """The figures, by name."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
         Path(folder).chmod(0o755)
-        async with a_registry(Path(folder) / "data", {}) as (app, _):
-            await fill_catalogue(app.database_url, Catalogue(skills))
-            connection = await asyncpg.connect(app.database_url, server_settings={"jit": "off"})
-            try:
-                name = await connection.fetchval("SELECT name FROM skill ORDER BY name LIMIT 1")
-                results: dict[str, float] = {}
-                for route, path in ROUTES.items():
-                    results |= await _compare(app, connection, route, path.format(name=name), requests)
-                return results
-            finally:
-                await connection.close()
+        with a_github(PUBLISHED) as github:
+            async with a_registry(Path(folder) / "data", github["urls"]) as (app, tools):
+                await fill_catalogue(app.database_url, Catalogue(skills))
+                await one_at_a_time(app, tools, PUBLISHED)
+                connection = await asyncpg.connect(app.database_url, server_settings={"jit": "off"})
+                try:
+                    results: dict[str, float] = {}
+                    for route, path in ROUTES.items():
+                        results |= await _compare(app, connection, route, path.format(name=NAME), requests)
+                    return results
+                finally:
+                    await connection.close()
 
 
 async def _compare(app: App, connection: asyncpg.Connection, route: str, path: str, requests: int) -> dict[str, float]:
@@ -107,8 +109,6 @@ def main() -> None:
     parser.add_argument("--skills", type=int, default=SKILLS)
     parser.add_argument("--requests", type=int, default=REQUESTS)
     given = parser.parse_args()
-    # The listings have no text behind them, and each look at one says so.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     for name, value in asyncio.run(measure(given.skills, given.requests)).items():
         print(f"{name:60} {value:10.2f}")
 

@@ -71,6 +71,17 @@ async def test_the_exact_one_comes_first(registry: Registry) -> None:
     assert names[2:] == ["pdf/report/other"]
 
 
+async def test_a_whole_name_is_no_part_of_another(registry: Registry) -> None:
+    """R22: a name or a repository that there is finds itself; what only contains it is found by a part."""
+    for repository in ("acme/report", "bigacme/report"):
+        await publish(registry, repository, {"pdf": f"Makes files of {repository}."})
+    both = ["acme/report/pdf", "bigacme/report/pdf"]
+    assert await found(registry, "acme/report/pdf") == both[:1]
+    assert sorted(await found(registry, "cme/report/pdf")) == both
+    names = await found(registry, "acme/report")
+    assert (names[0], sorted(names)) == (both[0], both)
+
+
 async def test_what_is_too_short_too_long_or_too_deep_is_refused(registry: Registry) -> None:
     """I29: also for whoever comes by another way than the API."""
     async with registry.app.store.snapshot() as db:

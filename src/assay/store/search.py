@@ -1,8 +1,9 @@
 """Search: a bounded number of candidates from each index, the exact ones always among them, then ranked.
 
 One statement. What costs more is looked up only if what costs less has found too little: parts of words if hardly any
-word is found, names that are almost as written if nothing is. Of a word that every twentieth skill has, the candidates
-are those that have it among the first few thousand in the order that is asked for, and the most starred for relevance.
+word is found and nothing is called exactly so, names that are almost as written if nothing is. Of a word that every
+twentieth skill has, the candidates are those that have it among the first few thousand in the order that is asked for,
+and the most starred for relevance.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -244,7 +245,9 @@ def _sources(asked: Asked, page: Page, met: str) -> dict[str, Source]:
     if asked.may_be_repository_part:
         sources["by_repository"] = found(_of(LIKE_REPOSITORIES, met), "true", MATCHING)
     hits = " + ".join(f"(SELECT count(*) FROM {name})" for name in sources)
-    is_part = f"{hits} < {TOO_FEW} AND {LIVE} AND skill.search_text LIKE :pattern AND {met}"
+    # Whoever gives a whole name that there is has not meant a part of another.
+    is_named = " OR ".join(f"EXISTS (SELECT FROM {name})" for name in ("by_name", "of_repository") if name in sources)
+    is_part = f"NOT ({is_named}) AND {hits} < {TOO_FEW} AND {LIVE} AND skill.search_text LIKE :pattern AND {met}"
     sources["by_part"] = found("skill" if asked.has_trigram else STARRED, is_part, PART)
     if asked.has_trigram:
         is_alike = f"{hits} + (SELECT count(*) FROM by_part) = 0 AND {LIVE} AND :wanted <% skill.name AND {met}"
