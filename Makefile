@@ -14,9 +14,10 @@ up: $(RUNTIME)  ## start everything on this machine and print the address
 	@exec $(BIN)/assay up
 
 # What was compiled is kept even where that is switched off: tests start hundreds of processes.
-test: $(DEV) deepscan  ## run all tests
+test:  ## run all tests
+	@$(MAKE) --no-print-directory --jobs=2 $(DEV) deepscan
 	@$(BIN)/python -m tests.browser.chromium
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 $(ARGS)
 
 deepscan: $(RUNTIME)  ## install the external scan tools beside Assay
 	$(BIN)/assay scan-node --install

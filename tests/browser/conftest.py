@@ -1,6 +1,10 @@
 """A browser, a window of it, and a registry that it can reach."""
 
-from collections.abc import AsyncIterator
+import re
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from threading import Thread
 
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
@@ -17,6 +21,8 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--headless",
+    "--remote-debugging-port=0",
 )
 
 
@@ -27,11 +33,28 @@ async def url(registry: Registry) -> AsyncIterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[str]:
+    """Where a browser listens that all tests of this process share: to start one takes seconds."""
+    path = find()
+    assert path, "There is no browser: run `make test`."
+    with tempfile.TemporaryDirectory(prefix="assay-chromium-", ignore_cleanup_errors=True) as folder:
+        command = [path, *FLAGS, f"--user-data-dir={folder}", "about:blank"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            listening = (re.search(r"DevTools listening on (ws://\S+)", line) for line in process.stderr)
+            address = next(found[1] for found in listening if found)
+            # Whatever else it says is taken off its hands, else it would wait for a reader.
+            Thread(target=process.stderr.read, daemon=True).start()
+            yield address
+            process.terminate()
+
+
 @pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """A browser that nobody has signed in with."""
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """A browser that nobody has signed in with: every window of it begins without a memory."""
     async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+        opened = await playwright.chromium.connect_over_cdp(chromium)
         yield opened
         await opened.close()
 

@@ -25,6 +25,7 @@ from assay.scan.matcher import MAX_ENDS
 from assay.scan.pattern import Pattern
 from assay.scan.ruleset import Ruleset, load_ruleset
 from assay.scan.scan import scan_source
+from tests.scan.effort import assert_grows_at_most, cpu_seconds
 from tests.scan.promises import check_report, scan_and_check
 
 HEAD = b"---\nname: tidy\ndescription: Tidies up.\n---\n# Tidy\n"
@@ -141,39 +142,28 @@ def test_a_hostile_megabyte_gets_a_report_that_keeps_its_promises(ruleset: Rules
         check_report(scan_source(source, ruleset), source)
 
 
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """The least of three, because others use this machine, too."""
-    taken = []
-    for _ in range(3):
-        started = time.process_time()
-        work()
-        taken.append(time.process_time() - started)
-    return min(taken)
-
-
 SMALL, TIMES = 30_000, 4
 # Four times the text may cost about four times the time; what is quadratic costs sixteen times.
 MOST = 9
 
 
-def growth(make: Callable[[int], bytes], path: str, ruleset: Ruleset) -> tuple[float, float]:
-    """The CPU time for a text and for one four times as long."""
+def assert_linear(make: Callable[[int], bytes], path: str, ruleset: Ruleset, least: float = 0.0) -> None:
+    """A text four times as long is about four times the work."""
+    few, many = (a_source({path: make(size)}) for size in (SMALL, TIMES * SMALL))
+    assert_grows_at_most(MOST, lambda: scan_source(few, ruleset), lambda: scan_source(many, ruleset), least)
 
-    def scan(size: int) -> float:
-        source = a_source({path: make(size)})
-        return cpu_seconds(lambda: scan_source(source, ruleset))
 
-    return scan(SMALL), scan(TIMES * SMALL)
+@pytest.fixture(scope="module")
+def least(ruleset: Ruleset) -> float:
+    """What reading harmless text takes: what is too short to be measured is compared with that."""
+    harmless = a_source({"a.md": b"It is sunny today. " * (SMALL // 19)})
+    return cpu_seconds(lambda: scan_source(harmless, ruleset))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_time_grows_with_the_size_of_a_hostile_file(ruleset: Ruleset, name: str) -> None:
-    # What is too short to be measured is compared with what reading that much harmless text takes.
-    harmless = a_source({"a.md": b"It is sunny today. " * (SMALL // 19)})
-    least = cpu_seconds(lambda: scan_source(harmless, ruleset))
+def test_time_grows_with_the_size_of_a_hostile_file(ruleset: Ruleset, least: float, name: str) -> None:
     for path in NAMES:
-        small, large = growth(HOSTILE[name], path, ruleset)
-        assert large < MOST * max(small, least), path
+        assert_linear(HOSTILE[name], path, ruleset, least)
 
 
 # In files of which strings are looked at by themselves.
@@ -191,12 +181,9 @@ STRINGS: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("name", STRINGS)
-def test_time_grows_with_the_size_of_hostile_strings(ruleset: Ruleset, name: str) -> None:
-    harmless = a_source({"a.md": b"It is sunny today. " * (SMALL // 19)})
-    least = cpu_seconds(lambda: scan_source(harmless, ruleset))
+def test_time_grows_with_the_size_of_hostile_strings(ruleset: Ruleset, least: float, name: str) -> None:
     for path in ("data.json", "run.rb", "run.go"):
-        small, large = growth(STRINGS[name], path, ruleset)
-        assert large < MOST * max(small, least), path
+        assert_linear(STRINGS[name], path, ruleset, least)
 
 
 FULL_OF_FINDINGS = {
@@ -209,8 +196,7 @@ FULL_OF_FINDINGS = {
 
 @pytest.mark.parametrize("name", FULL_OF_FINDINGS)
 def test_time_grows_with_the_size_of_a_file_full_of_findings(ruleset: Ruleset, name: str) -> None:
-    small, large = growth(FULL_OF_FINDINGS[name], "scripts/run.py", ruleset)
-    assert large < MOST * small
+    assert_linear(FULL_OF_FINDINGS[name], "scripts/run.py", ruleset)
 
 
 def tiny_files(count: int) -> Source:
@@ -225,7 +211,7 @@ def test_ten_thousand_tiny_files_get_a_report_that_keeps_its_promises(ruleset: R
 
 def test_time_grows_with_the_number_of_tiny_files(ruleset: Ruleset) -> None:
     few, many = (tiny_files(count) for count in (500, TIMES * 500))
-    assert cpu_seconds(lambda: scan_source(many, ruleset)) < MOST * cpu_seconds(lambda: scan_source(few, ruleset))
+    assert_grows_at_most(MOST, lambda: scan_source(few, ruleset), lambda: scan_source(many, ruleset))
 
 
 def test_archives_in_archives_are_reported_and_not_opened(ruleset: Ruleset) -> None:

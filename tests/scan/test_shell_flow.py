@@ -1,12 +1,11 @@
 """What reaches where in shell scripts, and what ordinary scripts may do unreported."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.scan.flow import FlowKind, Language, find_flows, join_blocks
+from tests.scan.effort import assert_grows_at_most
 
 SECRET, HOST, DOWNLOAD = FlowKind.SECRET_SENT, FlowKind.HOST_DATA_SENT, FlowKind.DOWNLOAD_RUN
 DECODED, SHELL, KEPT, HIDDEN = FlowKind.DECODED_RUN, FlowKind.REMOTE_SHELL, FlowKind.PERSISTED, FlowKind.HIDDEN_NAME
@@ -235,14 +234,7 @@ REPEATED = [
 
 @pytest.mark.parametrize("line", REPEATED)
 def test_twice_the_code_is_about_twice_the_work(line: str) -> None:
-    small, large = _seconds(line * 500), _seconds(line * 1000)
-    assert large < 4 * small + 0.05
-
-
-def _seconds(code: str) -> float:
-    def once() -> float:
-        begin = time.process_time()
-        find_flows(Language.SHELL, code)
-        return time.process_time() - begin
-
-    return min(once() for _ in range(3))
+    less, more = line * 500, line * 1000
+    assert_grows_at_most(
+        4, lambda: find_flows(Language.SHELL, less), lambda: find_flows(Language.SHELL, more), least=0.0125
+    )
