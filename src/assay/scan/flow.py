@@ -1,12 +1,26 @@
 """Dataflow in scripts: from what a piece of code reads to where it sends, runs or keeps it; nothing is executed."""
 
+from dataclasses import replace
+
 from assay.scan.code_blocks import join_blocks
 from assay.scan.javascript_flow import find_javascript_flows
 from assay.scan.python_flow import find_python_flows
 from assay.scan.shell_flow import find_shell_flows
-from assay.scan.taint import Flow, FlowKind, Given, Language, Reading, Taint, Value, flow_of, shorten
+from assay.scan.taint import (
+    Files,
+    Flow,
+    FlowKind,
+    Given,
+    Language,
+    Reading,
+    Taint,
+    Taints,
+    Value,
+    flow_of,
+    shorten,
+)
 
-__all__ = ["Flow", "FlowKind", "Language", "find_flows", "join_blocks"]
+__all__ = ["Flow", "FlowKind", "Language", "Reading", "find_flows", "join_blocks", "read_code"]
 
 # Longer code is said to be unread, so that nobody takes silence for an all-clear.
 SIZE_LIMIT = 200_000
@@ -16,10 +30,18 @@ _NESTING = 5
 
 def find_flows(language: Language, code: str) -> list[Flow]:
     """Everything harmful that reaches its end in this code, by line; never raises, and says what it did not read."""
+    return list(read_code(language, code).flows)
+
+
+def read_code(language: Language, code: str, files: Files = ()) -> Reading:
+    """The same, where files hold what other code has left in them, and what this code leaves in files."""
     if len(code) > SIZE_LIMIT:
-        return [flow_of(FlowKind.UNREAD, f"{len(code)} characters of {language}", 1, 1, "longer than is examined")]
-    reading = _Reader(0, {}).read(language, code.replace("\r\n", "\n").replace("\r", "\n"), Given(), 0)
-    return sorted(_strongest(reading.flows), key=lambda flow: (flow.line, flow.kind, flow.source_line, flow.source))
+        long = flow_of(FlowKind.UNREAD, f"{len(code)} characters of {language}", 1, 1, "longer than is examined")
+        return Reading((long,))
+    whole = code.replace("\r\n", "\n").replace("\r", "\n")
+    reading = _Reader(0, {}).read(language, whole, Given(files=files), 0)
+    ordered = sorted(_strongest(reading.flows), key=lambda flow: (flow.line, flow.kind, flow.source_line, flow.source))
+    return replace(reading, flows=tuple(ordered))
 
 
 def _strongest(flows: tuple[Flow, ...]) -> set[Flow]:
@@ -60,16 +82,20 @@ def _read(language: Language, code: str, given: Given, inner: _Reader) -> Readin
     if whole:
         return reading
     unread = flow_of(FlowKind.UNREAD, f"a part of {language}", 1, 1, "nested too deep")
-    return Reading((*reading.flows, unread), reading.output)
+    return replace(reading, flows=(*reading.flows, unread))
 
 
 def _at_line(reading: Reading, line: int, given: Given) -> Reading:
     """The same, standing on one line; what came in from outside keeps the line it was read on."""
-    inherited = {(taint.line, shorten(taint.text)) for taint in given.taints}
-    inherited |= {(taint.line, shorten(taint.text)) for _, held in given.files for taint in held}
+    inherited = given.taints.union(*(held for _, held in given.files))
+    known = {(taint.line, shorten(taint.text)) for taint in inherited}
     flows = []
     for flow in reading.flows:
-        source_line = flow.source_line if (flow.source_line, flow.source) in inherited else line
+        source_line = flow.source_line if (flow.source_line, flow.source) in known else line
         flows.append(Flow(flow.kind, line, source_line, flow.source, flow.sink))
-    taints = frozenset(t if t in given.taints else Taint(line, t.origin, t.text) for t in reading.output.taints)
-    return Reading(tuple(flows), Value(reading.output.texts, taints))
+
+    def here(taints: Taints) -> Taints:
+        return frozenset(t if t in inherited else Taint(line, t.origin, t.text) for t in taints)
+
+    files = tuple((path, here(held)) for path, held in reading.files)
+    return Reading(tuple(flows), Value(reading.output.texts, here(reading.output.taints)), files)

@@ -7,7 +7,7 @@ from assay.scan.javascript_tokens import Kind, read_tokens
 from assay.scan.known_strings import element_of
 from assay.scan.known_values import UNKNOWN, Known, any_of
 from assay.scan.program_state import ProgramState
-from assay.scan.taint import Given, Language, ReadCode, Reading, Value, picked_from
+from assay.scan.taint import Given, Language, ReadCode, Reading, picked_from
 
 _PASSES = 3
 _DECLARING = frozenset({"const", "let", "var"})
@@ -26,7 +26,7 @@ def find_javascript_flows(code: str, read: ReadCode, given: Given) -> tuple[Read
         # A function may be called above the place where it stands, so one pass is never the last if there are any.
         if state.changes == before and (number or not reader.routines):
             break
-    return Reading(tuple(state.flows.values()), Value()), reader.read_whole
+    return Reading(tuple(state.flows.values()), files=state.left_behind()), reader.read_whole
 
 
 class _Statements(Expressions):

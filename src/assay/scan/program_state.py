@@ -43,12 +43,15 @@ class ProgramState(ReadingState):
     def write(self, path: Known, content: Known, line: int, sink: str) -> None:
         """Keep what a file now holds, and report a file that is obeyed later."""
         for text in path.texts:
-            before = self.files.get(text, NOTHING)
-            held = merge_taints((before, content.taints))
-            if held != before and (text in self.files or len(self.files) < _FILES):
-                self.files[text] = held
-                self.changes += 1
+            self._keep(self.key_of(text), content.taints)
             self.report_if_kept(text, content.texts, content.taints, line, sink)
+
+    def _keep(self, key: str, taints: Taints) -> None:
+        before = self.files.get(key, NOTHING)
+        held = merge_taints((before, taints))
+        if held != before and (key in self.files or len(self.files) < _FILES):
+            self.files[key] = held
+            self.changes += 1
 
     def keep_field(self, key: str, value: Known) -> None:
         """Join what is assigned to a field with what it held."""
@@ -70,6 +73,8 @@ class ProgramState(ReadingState):
                 continue
             reading = self.read(Language.SHELL, text, given_of(taints, text, self.files), line)
             self.report(list(reading.flows))
+            for key, held in reading.files:
+                self._keep(key, held)
             outputs.append(Known(reading.output.texts, reading.output.taints))
         return any_of(outputs)
 

@@ -9,7 +9,7 @@ from assay.scan.program_state import ProgramState
 from assay.scan.python_call import PyRoutine
 from assay.scan.python_expressions import Expressions
 from assay.scan.python_parsing import parse_python
-from assay.scan.taint import Given, Language, ReadCode, Reading, Value
+from assay.scan.taint import Given, Language, ReadCode, Reading
 
 # Each pass carries values one call further back; longer detours than this are not followed.
 _PASSES = 4
@@ -29,7 +29,7 @@ def find_python_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading,
             break
         if state.changes == before and walker.passes > 1:
             break
-    return Reading(tuple(state.flows.values()), Value()), whole and walker.read_whole
+    return Reading(tuple(state.flows.values()), files=state.left_behind()), whole and walker.read_whole
 
 
 class _Walker(Expressions):

@@ -7,6 +7,7 @@ from assay.scan.sensitive import is_ordinary_startup, persistent_place, personal
 from assay.scan.taint import (
     HOLE,
     NOTHING,
+    Files,
     Flow,
     FlowKind,
     Given,
@@ -50,8 +51,15 @@ class ReadingState:
         return found
 
     def key_of(self, path: str) -> str:
-        """The same text for the same file, however it is written."""
-        return path
+        """The same text for the same file, however it is written: without `./`, and with `~` for the home folder."""
+        while path.startswith("./"):
+            path = path[2:]
+        return path.replace("${HOME}", "~").replace("$HOME", "~")
+
+    def left_behind(self) -> Files:
+        """What files hold in the end, where a path says which file it is."""
+        held = ((path, taints) for path, taints in self.files.items() if taints and HOLE not in path)
+        return tuple((path, taints) for path, taints in held if not path.startswith(("&", "/dev/")))
 
     def report_if_kept(self, path: str, texts: Sequence[str], taints: Taints, line: int, sink: str) -> None:
         """Report a file that is obeyed later, unless what is written to it is what everybody writes there."""

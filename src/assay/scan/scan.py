@@ -17,11 +17,12 @@ from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
 from assay.scan.structure import examine_structure
 from assay.scan.text import Text
-from assay.scan.trace import trace
+from assay.scan.trace import scripts_of, trace
+from assay.scan.trace_between import trace_between
 from assay.scan.unexamined import unexamined
 
 # The code's part of what a report depends on; to be raised when equal rules would report something else.
-ENGINE = "assay-static/5"
+ENGINE = "assay-static/6"
 _GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 _FOLDER = Folder()
 
@@ -101,8 +102,10 @@ def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> I
 def _traced(seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Finding]) -> Iterator[Finding]:
     """What flows where, but for the lines of which a pattern has already said the worst."""
     told = {(finding.file, finding.line) for finding in known if finding.severity in _GRAVE}
-    for text, parts in _by_text(seen):
-        yield from (f for f in trace(text, parts, ruleset, purpose) if (f.file, f.line) not in told)
+    groups = [(scripts_of(text), parts) for text, parts in _by_text(seen)]
+    traced = [finding for scripts, parts in groups for finding in trace(scripts, parts, ruleset, purpose)]
+    traced += trace_between(groups, ruleset, purpose)
+    yield from (finding for finding in traced if (finding.file, finding.line) not in told)
 
 
 def _by_text(seen: list[Seen]) -> Iterable[tuple[Text, list[Seen]]]:

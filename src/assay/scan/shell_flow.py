@@ -47,7 +47,7 @@ def find_shell_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading, 
         output = reader.script(pipelines)
         if reader.fingerprint() == before:
             break
-    return Reading(tuple(reader.state.flows.values()), output), whole
+    return Reading(tuple(reader.state.flows.values()), output, reader.state.left_behind()), whole
 
 
 @dataclass(slots=True)

@@ -51,11 +51,8 @@ class ShellState(ReadingState):
         return merge_taints(self.held_by(path.texts, line))
 
     def key_of(self, path: str) -> str:
-        """Without quotes and `./`, and with `~` for the home folder."""
-        path = path.strip("'\"")
-        while path.startswith("./"):
-            path = path[2:]
-        return path.replace("${HOME}", "~").replace("$HOME", "~")
+        """Without quotes, too."""
+        return ReadingState.key_of(self, path.strip("'\""))
 
     def write(self, path: Value, content: Value, line: int, sink: str) -> None:
         """Keep what a file now holds, and report a file that is obeyed later."""

@@ -82,12 +82,17 @@ class Value:
 NO_VALUE = Value()
 
 
+# What files hold, by their paths.
+Files = tuple[tuple[str, Taints], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in a piece of code, and what its output carries."""
+    """What was found in a piece of code, what its output carries, and what it leaves in files."""
 
     flows: tuple[Flow, ...] = ()
     output: Value = NO_VALUE
+    files: Files = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Given:
     """What code inside other code inherits: what its holes carry, and what files hold that were written before."""
 
     taints: Taints = NOTHING
-    files: tuple[tuple[str, Taints], ...] = ()
+    files: Files = ()
 
 
 # Reads code that stands inside other code; the number is the line that it stands on.

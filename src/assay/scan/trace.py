@@ -1,14 +1,16 @@
 """Trace: what flows where in the scripts of a text, as findings."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from assay.model.finding import Finding, Region
 from assay.scan.code_blocks import join_blocks
 from assay.scan.examine import EXCUSED_FACTOR, FENCED_FACTOR, WARNED_FACTOR, Seen, finding_of, weight_of_purpose
 from assay.scan.excerpt import excerpt_of
-from assay.scan.flow import Flow, FlowKind, Language, find_flows
+from assay.scan.flow import Flow, FlowKind, Language, Reading, read_code
 from assay.scan.purpose import Purpose
 from assay.scan.region import Fence
 from assay.scan.rule import Check, Rule
@@ -36,22 +38,51 @@ _SIGNS = (
 _SHEBANGS = ((b"python", Language.PYTHON), (b"node", Language.JAVASCRIPT), (b"sh", Language.SHELL))
 
 
-def trace(text: Text, seen: Sequence[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
-    """What harmful flows there are in a script, or in the fenced scripts of Markdown, where something hints at one."""
-    if not any(_is_hinted(seen, pair) for pair in ruleset.traced):
-        return
+@dataclass(frozen=True)
+class Script:
+    """What is read as one program: a file, or all blocks of one language in a document, on the lines of the text."""
+
+    text: Text
+    language: Language
+    blocks: Sequence[Fence] = ()
+
+    @cached_property
+    def code(self) -> str:
+        """Its lines."""
+        if self.text.is_prose:
+            # What one block sets, the next one uses.
+            code = join_blocks(_lines(self.text, self.blocks))
+        else:
+            code = (self.text.data if self.text.hidden_as else self.text.content).decode("utf-8", errors="replace")
+        return code.replace("\r\n", "\n").translate(_ODD_LINE_ENDS)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What flows in it, and what it leaves in files."""
+        return read_code(self.language, self.code)
+
+
+def scripts_of(text: Text) -> list[Script]:
+    """Every program in a text."""
     if not text.is_prose:
         language = _language_of(text)
-        if language:
-            yield from _found(text, language, text.data if text.hidden_as else text.content, ruleset, purpose)
+        return [Script(text, language)] if language else []
+    blocks: dict[Language, list[Fence]] = {}
+    for fence in text.regions.fences:
+        if language := _LANGUAGES.get(fence.language.partition(" ")[0]):
+            blocks.setdefault(language, []).append(fence)
+    return [Script(text, language, blocks[language]) for language in Language if language in blocks]
+
+
+def trace(scripts: Sequence[Script], seen: Sequence[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+    """What harmful flows there are in the scripts of a text, where something hints at one."""
+    if not any(_is_hinted(seen, pair) for pair in ruleset.traced):
         return
-    for language in Language:
-        fences = [
-            fence for fence in text.regions.fences if _LANGUAGES.get(fence.language.partition(" ")[0]) is language
-        ]
-        if any(_is_within(text, seen, pair, set(fences)) for pair in ruleset.traced):
-            # What one block sets, the next one uses.
-            yield from _found(text, language, join_blocks(_blocks(text, fences)).encode(), ruleset, purpose)
+    for script in scripts:
+        if script.blocks and not any(all(holds(script, seen, end) for end in pair) for pair in ruleset.traced):
+            continue
+        for flow in script.reading.flows:
+            yield found(script.text, flow, flow.source, ruleset, purpose)
 
 
 def _is_hinted(seen: Sequence[Seen], pair: Pair) -> bool:
@@ -63,16 +94,15 @@ def _is_hinted(seen: Sequence[Seen], pair: Pair) -> bool:
     )
 
 
-def _is_within(text: Text, seen: Sequence[Seen], pair: Pair, fences: Collection[Fence]) -> bool:
-    """Whether these blocks hold a match of either list."""
-    return _is_hinted(seen, pair) and all(
-        any(
-            text.regions.fence_at(_place(text, each.text, match.start())) in fences
-            for each in seen
-            for pattern in patterns
-            for match in each.matches(pattern)
-        )
-        for patterns in pair
+def holds(script: Script, seen: Sequence[Seen], patterns: Sequence[str]) -> bool:
+    """Whether one of these patterns matches in a script: in its file, or in one of its blocks."""
+    text, blocks = script.text, set(script.blocks)
+    return any(
+        not blocks or text.regions.fence_at(_place(text, each.text, match.start())) in blocks
+        for each in seen
+        for pattern in patterns
+        if each.may_match(pattern)
+        for match in each.matches(pattern)
     )
 
 
@@ -81,24 +111,22 @@ def _place(text: Text, part: Text, offset: int) -> int:
     return offset if part is text else text.start_of(part.line_at(offset))
 
 
-def _blocks(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
+def _lines(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
     lines = text.content.split(b"\n")
     for fence in fences:
         first, last = text.line_at(fence.body), text.line_at(fence.end)
         yield first, b"\n".join(lines[first - 1 : last - 1]).decode("utf-8", errors="replace")
 
 
-def _found(text: Text, language: Language, code: bytes, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
-    told = code.decode("utf-8", errors="replace").replace("\r\n", "\n").translate(_ODD_LINE_ENDS)
-    for flow in find_flows(language, told):
-        line = text.origin_of(flow.line)
-        if flow.kind is FlowKind.UNREAD:
-            yield unexamined(text.path, f"{flow.source}: {flow.sink}", line)
-            continue
-        rule = ruleset.rule_for(Check(flow.kind))
-        confidence = _confidence(rule, flow, text) * weight_of_purpose(rule, text, purpose)
-        excerpt = excerpt_of(f"{flow.source} → {flow.sink}", label=text.label)
-        yield finding_of(rule, text.path, line, round(confidence, 3), excerpt, _region_of(text))
+def found(text: Text, flow: Flow, source: str, ruleset: Ruleset, purpose: Purpose) -> Finding:
+    """A flow as a finding, with this to be shown as its source."""
+    line = text.origin_of(flow.line)
+    if flow.kind is FlowKind.UNREAD:
+        return unexamined(text.path, f"{source}: {flow.sink}", line)
+    rule = ruleset.rule_for(Check(flow.kind))
+    confidence = _confidence(rule, flow, text) * weight_of_purpose(rule, text, purpose)
+    excerpt = excerpt_of(f"{source} → {flow.sink}", label=text.label)
+    return finding_of(rule, text.path, line, round(confidence, 3), excerpt, _region_of(text))
 
 
 def _confidence(rule: Rule, flow: Flow, text: Text) -> float:
