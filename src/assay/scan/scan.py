@@ -1,6 +1,6 @@
 """Scan a source: every rule over every file that ships, to one report."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from assay.model.finding import Finding, Report, Severity
 from assay.model.source import Source
@@ -17,7 +17,7 @@ from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
 from assay.scan.structure import examine_structure
 from assay.scan.text import Text
-from assay.scan.trace import scripts_of, trace
+from assay.scan.trace import Scripts, trace
 from assay.scan.trace_between import trace_between
 from assay.scan.unexamined import unexamined
 
@@ -102,19 +102,19 @@ def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> I
 def _traced(seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Finding]) -> Iterator[Finding]:
     """What flows where, but for the lines of which a pattern has already said the worst."""
     told = {(finding.file, finding.line) for finding in known if finding.severity in _GRAVE}
-    groups = [(scripts_of(text), parts) for text, parts in _by_text(seen)]
-    traced = [finding for scripts, parts in groups for finding in trace(scripts, parts, ruleset, purpose)]
-    traced += trace_between(groups, ruleset, purpose)
+    groups, scripts = _by_text(seen), Scripts()
+    traced = [finding for text, parts in groups for finding in trace(text, parts, scripts, ruleset, purpose)]
+    traced += trace_between(groups, scripts, ruleset, purpose)
     yield from (finding for finding in traced if (finding.file, finding.line) not in told)
 
 
-def _by_text(seen: list[Seen]) -> Iterable[tuple[Text, list[Seen]]]:
+def _by_text(seen: list[Seen]) -> list[tuple[Text, list[Seen]]]:
     """What was seen in each text: in itself, and in lines of it that were put together."""
     parts: dict[int, tuple[Text, list[Seen]]] = {}
     for each in seen:
         text = each.text.whole or each.text
         parts.setdefault(id(text), (text, []))[1].append(each)
-    return parts.values()
+    return list(parts.values())
 
 
 def _examined(seen: list[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:

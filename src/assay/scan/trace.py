@@ -62,8 +62,20 @@ class Script:
         return read_code(self.language, self.code)
 
 
-def scripts_of(text: Text) -> list[Script]:
-    """Every program in a text."""
+class Scripts:
+    """The programs of each text, taken apart when somebody asks for them, and once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Script]] = {}
+
+    def of(self, text: Text) -> list[Script]:
+        """Every program in a text, which lives as long as this."""
+        if id(text) not in self._known:
+            self._known[id(text)] = _scripts_of(text)
+        return self._known[id(text)]
+
+
+def _scripts_of(text: Text) -> list[Script]:
     if not text.is_prose:
         language = _language_of(text)
         return [Script(text, language)] if language else []
@@ -74,15 +86,15 @@ def scripts_of(text: Text) -> list[Script]:
     return [Script(text, language, blocks[language]) for language in Language if language in blocks]
 
 
-def trace(scripts: Sequence[Script], seen: Sequence[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+def trace(text: Text, seen: Sequence[Seen], scripts: Scripts, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
     """What harmful flows there are in the scripts of a text, where something hints at one."""
     if not any(_is_hinted(seen, pair) for pair in ruleset.traced):
         return
-    for script in scripts:
+    for script in scripts.of(text):
         if script.blocks and not any(all(holds(script, seen, end) for end in pair) for pair in ruleset.traced):
             continue
         for flow in script.reading.flows:
-            yield found(script.text, flow, flow.source, ruleset, purpose)
+            yield found(text, flow, flow.source, ruleset, purpose)
 
 
 def _is_hinted(seen: Sequence[Seen], pair: Pair) -> bool:
@@ -101,7 +113,6 @@ def holds(script: Script, seen: Sequence[Seen], patterns: Sequence[str]) -> bool
         not blocks or text.regions.fence_at(_place(text, each.text, match.start())) in blocks
         for each in seen
         for pattern in patterns
-        if each.may_match(pattern)
         for match in each.matches(pattern)
     )
 

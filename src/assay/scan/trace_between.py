@@ -14,26 +14,25 @@ from assay.scan.flow import read_code
 from assay.scan.purpose import Purpose
 from assay.scan.ruleset import Ruleset
 from assay.scan.taint import Origin, Taint, Taints, shorten
-from assay.scan.trace import Script, found, holds
+from assay.scan.text import Text
+from assay.scan.trace import Script, Scripts, found, holds
 
 # Not what is called or assigned to.
 _FILE_NAME = re.compile(r"(?<![\w.-])\.?[\w-]{1,60}\.\w{1,8}(?![\w.(=-])|(?<=/tmp/)[\w-]{1,60}(?![\w.])")
 # What ships under such a name is named because it is run or read, and not written.
 _CODE = (".py", ".sh", ".js", ".ts", ".mjs", ".md")
-Group = tuple[Sequence[Script], Sequence[Seen]]
+Group = tuple[Text, Sequence[Seen]]
 # What is left in a file, and who has left it: one of each kind, and every token, because several say more than one.
 Left = dict[tuple[Origin, str], tuple[Taint, Script]]
 _TOKENS = 12
 
 
-def trace_between(groups: Sequence[Group], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
+def trace_between(groups: Sequence[Group], scripts: Scripts, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
     """Every flow that begins in one script of a skill and ends in another one; none of them is read more than twice."""
-    if sum(len(scripts) for scripts, _ in groups) < 2:
+    writing, reading = _ends(groups, scripts, ruleset)
+    if len({id(script) for script in (*writing, *reading)}) < 2:
         return
-    writing, reading = _ends(groups, ruleset)
-    if not writing or not reading:
-        return
-    shipped = {PurePosixPath(script.text.path).name for scripts, _ in groups for script in scripts}
+    shipped = {PurePosixPath(text.path).name for text, _ in groups}
     passed_over = {name for name in shipped if name.endswith(_CODE)}
     named = [set(_FILE_NAME.findall(script.code)) - passed_over for script in reading]
     left = _left_in_files(writing, set().union(*named))
@@ -43,19 +42,28 @@ def trace_between(groups: Sequence[Group], ruleset: Ruleset, purpose: Purpose) -
             yield from _continued(script, known, ruleset, purpose)
 
 
-def _ends(groups: Sequence[Group], ruleset: Ruleset) -> tuple[list[Script], list[Script]]:
+def _ends(groups: Sequence[Group], scripts: Scripts, ruleset: Ruleset) -> tuple[list[Script], list[Script]]:
     """The scripts in which a flow may begin, and those in which the same kind of flow may end."""
     writing: dict[int, Script] = {}
     reading: dict[int, Script] = {}
     for sources, sinks in ruleset.traced:
-        if sources == sinks:
+        # Whether there may be a match costs nothing to know.
+        begin, end = ([group for group in groups if _may_match(group, patterns)] for patterns in (sources, sinks))
+        if sources == sinks or not begin or not end:
             continue
-        begin = [script for scripts, seen in groups for script in scripts if holds(script, seen, sources)]
-        end = [script for scripts, seen in groups for script in scripts if holds(script, seen, sinks)] if begin else []
-        if begin and end:
-            writing |= {id(script): script for script in begin}
-            reading |= {id(script): script for script in end}
+        begun, ended = _holding(begin, sources, scripts), _holding(end, sinks, scripts)
+        if begun and ended:
+            writing |= begun
+            reading |= ended
     return list(writing.values()), list(reading.values())
+
+
+def _may_match(group: Group, patterns: Sequence[str]) -> bool:
+    return any(each.may_match(pattern) for each in group[1] for pattern in patterns)
+
+
+def _holding(groups: Sequence[Group], patterns: Sequence[str], scripts: Scripts) -> dict[int, Script]:
+    return {id(script): script for text, seen in groups for script in scripts.of(text) if holds(script, seen, patterns)}
 
 
 def _left_in_files(writing: Sequence[Script], names: Set[str]) -> dict[str, Left]:
