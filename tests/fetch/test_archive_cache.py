@@ -3,6 +3,7 @@
 import io
 import os
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,26 @@ def test_the_number_of_archives_is_bounded_too(tmp_path: Path, monkeypatch: pyte
     for number in range(5):
         cache.save(str(number), an_archive())
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_adding_costs_the_same_however_much_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I84: the folder is looked through once for a twentieth of what it may hold, and once by whoever is new."""
+    looked: list[Path] = []
+    listed = Path.iterdir
+
+    def noted(folder: Path) -> Iterator[Path]:
+        looked.append(folder)
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", noted)
+    monkeypatch.setattr("assay.fetch.archive_cache.MOST_ENTRIES", 200)
+    cache, archive = ArchiveCache(tmp_path, 10_000 * KIB), an_archive()
+    for number in range(250):
+        cache.save(str(number), archive)
+    assert len(looked) == 250 // 10
+    assert 200 <= len(list(listed(tmp_path))) <= 210
+    ArchiveCache(tmp_path, 10_000 * KIB).save("another", archive)
+    assert len(looked) == 250 // 10 + 1
 
 
 def test_what_a_dead_process_left_unfinished_is_swept_away(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -23,17 +23,31 @@ FORM = b"ASSAYPK1"
 HEADER = struct.Struct(">8s32sQ")
 CHUNK_BYTES = 1 << 20
 MOST_ENTRIES = 2_000
+PARTS = 20
 SUFFIX, UNFINISHED = ".pack", ".part"
 # Whoever writes longer than this is dead.
 ABANDONED_SECONDS = 3600
 
 
+@dataclass
+class _Added:
+    """What this process has added since it last looked at the whole folder, which it has not yet done."""
+
+    files: int = MOST_ENTRIES
+    size_bytes: int = 0
+
+
 @dataclass(frozen=True)
 class ArchiveCache:
-    """A folder of bounded size; what was not used for longest goes first. To lose any of it costs a download."""
+    """A folder of bounded size; what was not used for longest goes first. To lose any of it costs a download.
+
+    To look at all of it takes longer than to add to it. So a process does that when it first adds something, and then
+    whenever it has added a twentieth of what may be there: that much more may be there for each process.
+    """
 
     folder: Path
     size_bytes: int
+    _added: _Added = field(default_factory=_Added, compare=False)
 
     def load(self, key: str) -> Archive | None:
         """The archive, if it is here and whole; one that is not is dropped."""
@@ -66,12 +80,20 @@ class ArchiveCache:
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
-            self._make_room()
+            self._make_room_for(archive)
         except OSError as problem:
             log.warning("An archive could not be kept", problem=str(problem))
 
     def _file(self, key: str) -> Path:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}{SUFFIX}"
+
+    def _make_room_for(self, archive: Archive) -> None:
+        added = self._added
+        added.files += 1
+        added.size_bytes += archive.size_bytes
+        if added.files * PARTS >= MOST_ENTRIES or added.size_bytes * PARTS >= self.size_bytes:
+            added.files = added.size_bytes = 0
+            self._make_room()
 
     def _make_room(self) -> None:
         kept, total = [], 0
