@@ -13,6 +13,7 @@ from assay.model.standing import Remark, Standing
 from assay.store.blocklist import check_blocklists, hold_blocklist
 from assay.store.listings import (
     adopt_listings,
+    is_any_behind,
     lock_listings,
     lock_misnamed,
     record_change,
@@ -52,10 +53,12 @@ async def _follow(db: AsyncConnection, known: Repository, recorded: Recorded, *,
     """
     canonical = recorded.repository
     has_others = canonical.id != known.id and await adopt_listings(db, known.id, canonical.id)
-    await update_stars(db, canonical.id, stars)
     key = repository_key(canonical.name)
     # Each listing tells where it comes from.
     has_moved = has_others or recorded.former != canonical.name
+    if not has_moved and not await is_any_behind(db, canonical.id, key, stars):
+        return
+    await update_stars(db, canonical.id, stars)
     listings = await (lock_listings(db, canonical.id) if has_moved else lock_misnamed(db, canonical.id, key))
     renamed = []
     for listing in listings:

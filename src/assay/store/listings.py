@@ -73,6 +73,17 @@ ADOPT = text(
 )
 
 
+# Whether a listing of a repository is not called after it, or has other stars.
+IS_BEHIND = text(
+    """
+    SELECT EXISTS (
+        SELECT FROM skill WHERE repository_id = :id
+            AND (NOT starts_with(name, :beginning) OR stars IS DISTINCT FROM CAST(:stars AS integer))
+    )
+    """
+)
+
+
 async def lock_skill(db: AsyncConnection, name: str) -> Skill:
     """The listing of this name, locked until the end of the transaction, or NotFound."""
     await db.execute(select(skill.c.id).where(skill.c.name == name.lower()).with_for_update(key_share=True))
@@ -200,6 +211,12 @@ async def lock_misnamed(db: AsyncConnection, repository_id: int, key: str) -> li
     """The listings of a repository that are not called after it, locked until the end of the transaction."""
     misnamed = ~skill.c.name.startswith(f"{key}/", autoescape=True)
     return await _locked(db, skill.c.repository_id == repository_id, misnamed)
+
+
+async def is_any_behind(db: AsyncConnection, repository_id: int, key: str, stars: int | None) -> bool:
+    """Whether a listing of a repository has another name or other stars than the repository."""
+    values = {"id": repository_id, "beginning": f"{key}/", "stars": stars}
+    return bool((await db.execute(IS_BEHIND, values)).scalar_one())
 
 
 async def names_in(db: AsyncConnection, repository_id: int, standing: Standing, code: str | None = None) -> list[str]:
