@@ -20,7 +20,7 @@ from assay.scan.trace import Script, Scripts, found, holds
 # Not what is called or assigned to.
 _FILE_NAME = re.compile(r"(?<![\w.-])\.?[\w-]{1,60}\.\w{1,8}(?![\w.(=-])|(?<=/tmp/)[\w-]{1,60}(?![\w.])")
 # What ships under such a name is named because it is run or read, and not written.
-_CODE = (".py", ".sh", ".js", ".ts", ".mjs", ".md")
+_CODE = (".py", ".sh", ".js", ".ts", ".mjs")
 Group = tuple[Text, Sequence[Seen]]
 # What is left in a file, and who has left it: one of each kind, and every token, because several say more than one.
 Left = dict[tuple[Origin, str], tuple[Taint, Script]]
