@@ -76,6 +76,16 @@ def test_what_a_command_leaves_in_a_file_its_program_may_send(ruleset: Ruleset) 
     assert "DF-001" in {found.rule_id for found in flows(ruleset, {"a.py": code})}
 
 
+@pytest.mark.parametrize("long", ["a.sh", "b.sh"])
+def test_a_script_that_is_too_long_to_be_followed_is_told(ruleset: Ruleset, long: str) -> None:
+    """Whichever end of a flow it may hold, and once: what was not examined is never silence."""
+    files = {"a.sh": TO_FILE["a.sh"], "b.sh": FROM_FILE["b.sh"]}
+    files[long] += "# and so on\n" * 20_000
+    source = {"SKILL.md": HEAD} | {f"scripts/{name}": code.encode() for name, code in files.items()}
+    report = scan_source(Source(source, commit="0" * 40), ruleset)
+    assert [found.file for found in report.findings if found.rule_id == "UX-000"] == [f"scripts/{long}"]
+
+
 def test_many_scripts_that_name_one_file_are_read_in_linear_time(ruleset: Ruleset) -> None:
     """Every writer and every reader is read once, however many pairs there are."""
 

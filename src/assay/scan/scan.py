@@ -105,7 +105,8 @@ def _traced(seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Fi
     groups, scripts = _by_text(seen), Scripts()
     traced = [finding for text, parts in groups for finding in trace(text, parts, scripts, ruleset, purpose)]
     traced += trace_between(groups, scripts, ruleset, purpose)
-    yield from (finding for finding in traced if (finding.file, finding.line) not in told)
+    # What could not be read is told once, whoever wanted to read it.
+    yield from (finding for finding in dict.fromkeys(traced) if (finding.file, finding.line) not in told)
 
 
 def _by_text(seen: list[Seen]) -> list[tuple[Text, list[Seen]]]:

@@ -5,7 +5,7 @@ They meet in a file, so only scripts that name the same file are read together.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from assay.model.finding import Finding
@@ -13,7 +13,7 @@ from assay.scan.examine import Seen
 from assay.scan.flow import read_code
 from assay.scan.purpose import Purpose
 from assay.scan.ruleset import Ruleset
-from assay.scan.taint import Origin, Taint, Taints, shorten
+from assay.scan.taint import FlowKind, Origin, Taint, Taints, shorten
 from assay.scan.text import Text
 from assay.scan.trace import Script, Scripts, found, holds
 
@@ -35,7 +35,12 @@ def trace_between(groups: Sequence[Group], scripts: Scripts, ruleset: Ruleset, p
     shipped = {PurePosixPath(text.path).name for text, _ in groups}
     passed_over = {name for name in shipped if name.endswith(_CODE)}
     named = [set(_FILE_NAME.findall(script.code)) - passed_over for script in reading]
-    left = _left_in_files(writing, set().union(*named))
+    meeting = set().union(*named)
+    writing = [script for script in writing if not meeting.isdisjoint(_FILE_NAME.findall(script.code))]
+    for script in writing:
+        unread = (flow for flow in script.reading.flows if flow.kind is FlowKind.UNREAD)
+        yield from (found(script.text, flow, flow.source, ruleset, purpose) for flow in unread)
+    left = _left_in_files(writing)
     for script, names in zip(reading, named, strict=True):
         known = {path: held for path, held in left.items() if PurePosixPath(path).name in names}
         if known:
@@ -66,12 +71,10 @@ def _holding(groups: Sequence[Group], patterns: Sequence[str], scripts: Scripts)
     return {id(script): script for text, seen in groups for script in scripts.of(text) if holds(script, seen, patterns)}
 
 
-def _left_in_files(writing: Sequence[Script], names: Set[str]) -> dict[str, Left]:
-    """What scripts leave in files of these names, by path."""
+def _left_in_files(writing: Sequence[Script]) -> dict[str, Left]:
+    """What scripts leave in files, by path."""
     left: dict[str, Left] = {}
     for script in writing:
-        if names.isdisjoint(_FILE_NAME.findall(script.code)):
-            continue
         for path, held in script.reading.files:
             known = left.setdefault(path, {})
             for taint in sorted(held):
@@ -96,5 +99,6 @@ def _continued(reader: Script, left: Mapping[str, Left], ruleset: Ruleset, purpo
             sources[line, shown] = f"{shown} ({place})"
         files.append((path, frozenset(moved)))
     for flow in read_code(reader.language, reader.code, tuple(files)).flows:
-        if source := sources.get((flow.source_line, flow.source)):
+        source = flow.source if flow.kind is FlowKind.UNREAD else sources.get((flow.source_line, flow.source))
+        if source:
             yield found(reader.text, flow, source, ruleset, purpose)
