@@ -12,6 +12,7 @@ from assay.scan.taint import (
     FlowKind,
     Given,
     Language,
+    Part,
     Reading,
     Taint,
     Taints,
@@ -20,9 +21,9 @@ from assay.scan.taint import (
     shorten,
 )
 
-__all__ = ["Flow", "FlowKind", "Language", "Reading", "find_flows", "join_blocks", "read_code"]
+__all__ = ["Flow", "FlowKind", "Language", "Reading", "find_flows", "join_blocks", "read_code", "unread"]
 
-# Longer code is said to be unread, so that nobody takes silence for an all-clear.
+# A longer file is said to be unread, so that nobody takes silence for an all-clear.
 SIZE_LIMIT = 200_000
 # Code in code in code: a command string in a program in a command string.
 _NESTING = 5
@@ -33,15 +34,21 @@ def find_flows(language: Language, code: str) -> list[Flow]:
     return list(read_code(language, code).flows)
 
 
-def read_code(language: Language, code: str, files: Files = ()) -> Reading:
-    """The same, where files hold what other code has left in them, and what this code leaves in files."""
-    if len(code) > SIZE_LIMIT:
-        long = flow_of(FlowKind.UNREAD, f"{len(code)} characters of {language}", 1, 1, "longer than is examined")
-        return Reading((long,))
+def read_code(language: Language, code: str, files: Files = (), parts: tuple[Part, ...] = ()) -> Reading:
+    """The same, where files hold what other code has left in them and the code may be of several files; and what it
+    leaves in files itself.
+    """
+    if len(code) > SIZE_LIMIT and not parts:
+        return Reading((unread(language, code, 1),))
     whole = code.replace("\r\n", "\n").replace("\r", "\n")
-    reading = _Reader(0, {}).read(language, whole, Given(files=files), 0)
+    reading = _Reader(0, {}).read(language, whole, Given(files=files, parts=parts), 0)
     ordered = sorted(_strongest(reading.flows), key=lambda flow: (flow.line, flow.kind, flow.source_line, flow.source))
     return replace(reading, flows=tuple(ordered))
+
+
+def unread(language: Language, code: str, line: int) -> Flow:
+    """A file that begins on this line is too long to be read."""
+    return flow_of(FlowKind.UNREAD, f"{len(code)} characters of {language}", line, line, "longer than is examined")
 
 
 def _strongest(flows: tuple[Flow, ...]) -> set[Flow]:

@@ -138,6 +138,12 @@ def _listen(call: JsCall) -> Known | None:
     return Known((), call.receiver.taints, call.receiver.names)
 
 
+def _digest(call: JsCall) -> Known | None:
+    """What was hashed cannot be read from its hash."""
+    is_hash = any(name.startswith(("crypto.createHash()", "crypto.createHmac()")) for name in call.receiver.names)
+    return UNKNOWN if is_hash else None
+
+
 def _read_file(call: JsCall) -> Known:
     return Known((), call.state.content(call.argument(0), call.line), ("content",))
 
@@ -194,7 +200,17 @@ def _require(call: JsCall) -> Known:
     check_hidden_module(call.state, name, call.line)
     held = frozenset(taint for taint in call.state.content(name, call.line) if taint.origin is Origin.FETCHED)
     call.state.run(held, call.line, "require")
-    return Known(names=(module_name(name.known),)) if name.known else UNKNOWN
+    if not name.known:
+        return UNKNOWN
+    module = module_name(name.known)
+    is_shipped = module in call.state.modules
+    exported = call.state.fields.get("module.exports", UNKNOWN) if is_shipped else UNKNOWN
+    return Known((), exported.taints, (module, *exported.names)[:4])
+
+
+def _print(call: JsCall) -> Known:
+    call.state.printed = merge_taints((call.state.printed, call.taints))
+    return UNKNOWN
 
 
 def _decode(call: JsCall) -> Known:
@@ -254,6 +270,7 @@ _FUNCTIONS: dict[str, Callable[[JsCall], Known]] = {
     **dict.fromkeys(("vm.Script", "vm.compileFunction", "execScript"), _evaluate),
     **dict.fromkeys(("setTimeout", "setInterval"), _later),
     **dict.fromkeys(("require", "import", "module.require", "process.mainModule.require"), _require),
+    **dict.fromkeys(("console.log", "process.stdout.write"), _print),
     "atob": _decode,
     "Buffer.from": _buffer,
     "Buffer": _buffer,
@@ -270,5 +287,6 @@ _FUNCTIONS: dict[str, Callable[[JsCall], Known]] = {
 _METHODS: dict[str, Callable[[JsCall], Known | None]] = {
     **dict.fromkeys(("write", "end", "send"), _write),
     "pipe": _pipe,
+    "digest": _digest,
     **dict.fromkeys(("on", "once", "addListener", "addEventListener"), _listen),
 }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from assay.scan.javascript_tokens import Kind, Token
-from assay.scan.known_values import UNKNOWN, Known, Routine, Scope, any_of
+from assay.scan.known_values import UNKNOWN, Known, Routine, any_of
 from assay.scan.program_state import ProgramState
 
 # What is nested deeper than this is not followed; the code is then reported as not wholly read.
@@ -28,7 +28,7 @@ class Cursor:
         self.at = 0
         self.depth = 0
         self.read_whole = True
-        self.scope = Scope("", {})
+        self.scope = state.scopes[0]
         self.routines: dict[str, Routine] = {}
         self.parameters: dict[str, list[str]] = {}
         self.routine: Routine | None = None
@@ -50,6 +50,13 @@ class Cursor:
             routine.polled = True
             self.state.changes += 1
         return routine.returned
+
+    def imported(self, modules: tuple[str, ...], member: str) -> Known | None:
+        """What a file of the program that is imported by one of these names exports so."""
+        found = self.state.imported(modules, member)
+        if found is None and any(module in self.state.modules for module in modules):
+            return self.state.fields.get(f"exports.{member}", self.state.fields.get(f"module.exports.{member}"))
+        return found
 
     def keep_returned(self, value: Known) -> None:
         if self.routine is not None:

@@ -1,5 +1,7 @@
 """Dataflow in JavaScript: statements and expressions are read from the tokens as they come, a few passes over."""
 
+from bisect import bisect_left
+
 from assay.scan.javascript_expressions import Expressions
 from assay.scan.javascript_names import WHOLE_ENVIRONMENT, import_names, member_names
 from assay.scan.javascript_operands import SKIPPED
@@ -7,7 +9,7 @@ from assay.scan.javascript_tokens import Kind, read_tokens
 from assay.scan.known_strings import element_of
 from assay.scan.known_values import UNKNOWN, Known, any_of
 from assay.scan.program_state import ProgramState
-from assay.scan.taint import Given, Language, ReadCode, Reading, picked_from
+from assay.scan.taint import Given, Language, ReadCode, Reading, Value, picked_from
 
 _PASSES = 3
 _DECLARING = frozenset({"const", "let", "var"})
@@ -26,15 +28,21 @@ def find_javascript_flows(code: str, read: ReadCode, given: Given) -> tuple[Read
         # A function may be called above the place where it stands, so one pass is never the last if there are any.
         if state.changes == before and (number or not reader.routines):
             break
-    return Reading(tuple(state.flows.values()), files=state.left_behind()), reader.read_whole
+    reading = Reading(tuple(state.flows.values()), Value((), state.printed), state.left_behind())
+    return reading, reader.read_whole
 
 
 class _Statements(Expressions):
     """Reads statements; blocks are read in order, whether or not they are reached."""
 
     def pass_over(self) -> None:
+        """Every file that the program consists of."""
         self.at = 0
-        self.statements(len(self.tokens))
+        starts = [part.line for part in self.state.given.parts[1:]]
+        ends = [bisect_left(self.tokens, start, key=lambda token: token.line) for start in starts]
+        for scope, end in zip(self.state.scopes, (*ends, len(self.tokens)), strict=True):
+            self.scope = scope
+            self.statements(end)
 
     def statements(self, end: int) -> None:
         """All statements up to a place; always goes on, whatever stands there."""
@@ -141,6 +149,8 @@ class _Statements(Expressions):
             return Known((), value.taints)
         if WHOLE_ENVIRONMENT in value.names:
             return self.environment_variable(name, self.tokens[min(self.at, len(self.tokens) - 1)].line)
+        if (imported := self.imported(value.names, name)) is not None:
+            return imported
         return Known((), picked_from(value.taints, name), member_names(value.names, name))
 
     def _import(self, end: int) -> None:
@@ -153,8 +163,10 @@ class _Statements(Expressions):
         self.at = position + 1
         if position < limit and self.tokens[position].kind is Kind.TEXT:
             words = [token.text for token in self.tokens[begin:position]]
-            for name, full in import_names(words, self.tokens[position].text).items():
-                self.scope.variables[name] = Known(names=(full,))
+            for name, (module, member) in import_names(words, self.tokens[position].text).items():
+                imported = self.imported((module,), member or name)
+                full = f"{module}.{member}" if member else module
+                self.scope.variables[name] = imported if imported is not None else Known(names=(full,))
 
     def _loop(self, end: int) -> None:
         """while (…) and for (…): read on; one that never ends is marked for what stands in it."""

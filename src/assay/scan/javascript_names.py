@@ -41,10 +41,10 @@ def module_name(text: str) -> str:
     return text.removeprefix("node:").removesuffix("/promises")
 
 
-def import_names(words: list[str], module: str) -> dict[str, str]:
-    """The names that an import binds, with what they stand for."""
+def import_names(words: list[str], module: str) -> dict[str, tuple[str, str]]:
+    """The names that an import binds, with the module and the member of it that they stand for."""
     module = module_name(module)
-    bound: dict[str, str] = {}
+    bound: dict[str, tuple[str, str]] = {}
     inside = False
     position = 0
     while position < len(words):
@@ -53,10 +53,10 @@ def import_names(words: list[str], module: str) -> dict[str, str]:
         if word in "{}":
             inside = word == "{"
         elif word == "*" and renamed:
-            bound[renamed] = module
+            bound[renamed] = (module, "")
             position += 2
         elif word.isidentifier() and word not in ("from", "type"):
-            bound[renamed or word] = f"{module}.{word}" if inside and word != "default" else module
+            bound[renamed or word] = (module, word if inside and word != "default" else "")
             position += 2 if renamed else 0
         position += 1
     return bound

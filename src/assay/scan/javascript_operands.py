@@ -175,6 +175,8 @@ class Operands(Functions):
         line = self.tokens[self.at].line
         if WHOLE_ENVIRONMENT in value.names:
             return self.environment_variable(member, line), None
+        if (imported := self.imported(value.names, member)) is not None:
+            return imported, None
         names = member_names(value.names, member)
         if WHOLE_ENVIRONMENT in names:
             taint = Taint(line, Origin.SECRET, WHOLE_ENVIRONMENT)

@@ -7,6 +7,7 @@ from assay.scan.taint import (
     HOLE,
     NAMED,
     NOTHING,
+    PRINTED_BY,
     Given,
     Taint,
     Taints,
@@ -119,5 +120,7 @@ def _with_hole(text: str, taints: Taints) -> str:
 
 def given_of(taints: Taints, command: str, files: dict[str, Taints]) -> Given:
     """What a command inherits: taints for its holes, and the files that it names."""
-    named = tuple((key, held) for key, held in files.items() if held and len(key) > 2 and key in command)
+    named = tuple(
+        (key, held) for key, held in files.items() if held and len(key) > 2 and key.removeprefix(PRINTED_BY) in command
+    )
     return Given(taints, named[:8])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from assay.scan.known_values import UNKNOWN, Known, any_of, command_of, given_of
+from assay.scan.known_values import UNKNOWN, Known, Scope, any_of, command_of, given_of
 from assay.scan.reading_state import ReadingState
 from assay.scan.sensitive import is_metadata_address
 from assay.scan.taint import (
@@ -27,8 +27,26 @@ class ProgramState(ReadingState):
     fields: dict[str, Known] = field(default_factory=dict)
     # A handler that posts log records was set up, so that logging is sending.
     logs_leave: bool = False
+    # What the program writes to its output.
+    printed: Taints = NOTHING
+    # The outermost variables of each file that the program consists of, also by the names that it is imported by.
+    scopes: list[Scope] = field(default_factory=list)
+    modules: dict[str, Scope] = field(default_factory=dict)
     # Counts what one pass leaves for the next, so that passes end when nothing new comes.
     changes: int = 0
+
+    def __post_init__(self) -> None:
+        self.scopes = [Scope("", {}) for _ in self.given.parts or (None,)]
+        for part, scope in zip(self.given.parts, self.scopes, strict=False):
+            self.modules |= dict.fromkeys(part.names, scope)
+
+    def imported(self, modules: tuple[str, ...], member: str) -> Known | None:
+        """What a file of the program that is imported by one of these names calls so."""
+        for module in modules:
+            scope = self.modules.get(module)
+            if scope is not None and member in scope.variables:
+                return scope.variables[member]
+        return None
 
     def hide(self, source: str, line: int, sink: str) -> None:
         self.report([flow_of(FlowKind.HIDDEN_NAME, source, line, line, sink)])

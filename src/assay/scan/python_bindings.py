@@ -2,7 +2,7 @@
 
 import ast
 
-from assay.scan.known_values import Known, Scope, any_of
+from assay.scan.known_values import Known, any_of
 from assay.scan.program_state import ProgramState
 from assay.scan.python_call import PyRoutine
 from assay.scan.taint import Origin, Taint, Taints, merge_taints
@@ -15,7 +15,7 @@ class Bindings:
 
     def __init__(self, state: ProgramState) -> None:
         self.state = state
-        self.scope = Scope("", {})
+        self.scope = state.scopes[0]
         self.routines: dict[str, PyRoutine] = {}
         self.depth = 0
         self.read_whole = True

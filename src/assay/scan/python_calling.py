@@ -43,6 +43,8 @@ class Calling(Bindings):
     def _function(self, node: ast.expr, receiver: Known) -> Known:
         if not isinstance(node, ast.Attribute):
             return self.value(node)
+        if receiver.names and (imported := self.state.imported(receiver.names, node.attr)) is not None:
+            return imported
         field = self.state.fields.get(self.field_key(node), UNKNOWN)
         return Known((), NOTHING, (*field.names, *attribute_names(receiver.names, node.attr))[:4])
 

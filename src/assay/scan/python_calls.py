@@ -39,7 +39,7 @@ _DECODERS = {
 }
 # They say something about their input, but not what it is.
 _MEASURES = name_set(
-    "len hash bool isinstance int float id type any sum min max range callable issubclass hasattr print ord abs round"
+    "len hash bool isinstance int float id type any sum min max range callable issubclass hasattr ord abs round"
     " os.path.exists os.path.isfile os.path.isdir os.path.getsize os.path.getmtime os.stat os.chmod os.makedirs"
     " os.mkdir os.remove os.unlink time.sleep logging.info logging.debug logging.warning logging.error sys.exit"
     " exit quit"
@@ -190,6 +190,13 @@ def _log_handler(call: PyCall) -> Known:
     return UNKNOWN
 
 
+def _print(call: PyCall) -> Known:
+    """To the output, unless it says where else."""
+    if "file" not in call.keywords:
+        call.state.printed = merge_taints((call.state.printed, call.taints))
+    return UNKNOWN
+
+
 def _settings(call: PyCall) -> Known:
     return call.state.taint(Origin.SETTINGS, ".env", call.line)
 
@@ -214,6 +221,7 @@ _FUNCTIONS: dict[str, Callable[[PyCall], Known]] = {
     "pathlib.Path.home": _home,
     **dict.fromkeys(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"), _listing),
     "dotenv.dotenv_values": _settings,
+    **dict.fromkeys(("print", "sys.stdout.write", "sys.stdout.buffer.write"), _print),
     **dict.fromkeys(
         tuple(
             f"logging.handlers.{name}" for name in ("HTTPHandler", "SocketHandler", "DatagramHandler", "SMTPHandler")

@@ -110,6 +110,8 @@ class Expressions(Calling):
 
     def _attribute(self, node: ast.Attribute) -> Known:
         owner = self.value(node.value)
+        if owner.names and (imported := self.state.imported(owner.names, node.attr)) is not None:
+            return imported
         field = self.state.fields.get(self.field_key(node), UNKNOWN)
         names = attribute_names(owner.names, node.attr)
         if ENVIRONMENT in names or "os.environb" in names:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from bisect import bisect_right
 
 from assay.scan.known_strings import concatenate, element_of
 from assay.scan.known_values import UNKNOWN, Known, Scope, any_of
@@ -9,7 +10,7 @@ from assay.scan.program_state import ProgramState
 from assay.scan.python_call import PyRoutine
 from assay.scan.python_expressions import Expressions
 from assay.scan.python_parsing import parse_python
-from assay.scan.taint import Given, Language, ReadCode, Reading
+from assay.scan.taint import Given, Language, Part, ReadCode, Reading, Value
 
 # Each pass carries values one call further back; longer detours than this are not followed.
 _PASSES = 4
@@ -22,14 +23,16 @@ def find_python_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading,
     module, whole = parse_python(code)
     state = ProgramState(read, given, language=Language.PYTHON, files=dict(given.files))
     walker = _Walker(state)
+    files = _by_file(module.body, given.parts)
     for _ in range(_PASSES):
         before = state.changes
-        walker.walk_module(module)
+        walker.walk_files(files)
         if state.changes == before and not walker.routines:
             break
         if state.changes == before and walker.passes > 1:
             break
-    return Reading(tuple(state.flows.values()), files=state.left_behind()), whole and walker.read_whole
+    reading = Reading(tuple(state.flows.values()), Value((), state.printed), state.left_behind())
+    return reading, whole and walker.read_whole
 
 
 class _Walker(Expressions):
@@ -40,9 +43,11 @@ class _Walker(Expressions):
         self.statement_depth = 0
         self.routine: PyRoutine | None = None
 
-    def walk_module(self, module: ast.Module) -> None:
+    def walk_files(self, files: list[list[ast.stmt]]) -> None:
         self.passes += 1
-        self.block(module.body)
+        for scope, statements in zip(self.state.scopes, files, strict=True):
+            self.scope = scope
+            self.block(statements)
 
     def block(self, statements: list[ast.stmt]) -> None:
         if self.statement_depth > _DEPTH:
@@ -172,9 +177,10 @@ class _Walker(Expressions):
         """Read the body with all that the function was called with so far."""
         owner = self.scope.owner if self.scope.name == f"class {self.scope.owner}" else ""
         key = f"{owner}.{node.name}" if owner else node.name
-        routine = self.routines.get(key)
-        if routine is None or routine.node is not node:
-            routine = self.routines[key] = PyRoutine(node=node)
+        routine = self.routines.setdefault(key, PyRoutine(node=node))
+        if routine.node is not node:
+            key = f"{key}@{node.lineno}"
+            routine = self.routines.setdefault(key, PyRoutine(node=node))
         self.scope.variables[node.name] = Known(names=(f"def:{key}",))
         for decorator in node.decorator_list:
             self.value(decorator)
@@ -213,9 +219,22 @@ class _Walker(Expressions):
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
+            imported = self.state.imported((node.module or "",), alias.name)
+            if imported is not None:
+                self.scope.variables[alias.asname or alias.name] = imported
+                continue
             full = f"{node.module}.{alias.name}" if node.module else alias.name
             full = {"builtins.exec": "exec", "builtins.eval": "eval", "pathlib.Path": "pathlib.Path"}.get(full, full)
             self.scope.variables[alias.asname or alias.name] = Known(names=(full,))
+
+
+def _by_file(statements: list[ast.stmt], parts: tuple[Part, ...]) -> list[list[ast.stmt]]:
+    """The statements of each file that a program consists of."""
+    files: list[list[ast.stmt]] = [[] for _ in parts or (None,)]
+    starts = [part.line for part in parts[1:]]
+    for statement in statements:
+        files[bisect_right(starts, statement.lineno)].append(statement)
+    return files
 
 
 def _asks_for_name(test: ast.expr) -> bool:

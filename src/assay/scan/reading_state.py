@@ -7,6 +7,7 @@ from assay.scan.sensitive import is_ordinary_startup, persistent_place, personal
 from assay.scan.taint import (
     HOLE,
     NOTHING,
+    PRINTED_BY,
     Files,
     Flow,
     FlowKind,
@@ -49,6 +50,10 @@ class ReadingState:
             if secret := secret_of_path(path, line) or personal_files(path, line):
                 found.append(frozenset({secret}))
         return found
+
+    def printed_by(self, path: str) -> Taints:
+        """What a script prints that ships with this one."""
+        return self.files.get(PRINTED_BY + path.rpartition("/")[2], NOTHING)
 
     def key_of(self, path: str) -> str:
         """The same text for the same file, however it is written: without `./`, and with `~` for the home folder."""

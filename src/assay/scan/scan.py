@@ -12,17 +12,19 @@ from assay.scan.files import FileKind, kind_of, text_of
 from assay.scan.fold import Folder
 from assay.scan.hidden import examine_hidden
 from assay.scan.matcher import TooManyMatches
+from assay.scan.program import Program, linked_programs
 from assay.scan.purpose import Purpose
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
+from assay.scan.script import scripts_of
 from assay.scan.structure import examine_structure
 from assay.scan.text import Text
-from assay.scan.trace import Scripts, trace
+from assay.scan.trace import SeenIn, may_hold, trace
 from assay.scan.trace_between import trace_between
 from assay.scan.unexamined import unexamined
 
 # The code's part of what a report depends on; to be raised when equal rules would report something else.
-ENGINE = "assay-static/6"
+ENGINE = "assay-static/7"
 _GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 _FOLDER = Folder()
 
@@ -38,7 +40,7 @@ def scan_source(source: Source, ruleset: Ruleset) -> Report:
     purpose = _purpose(texts)
     findings += examine_comments([each.text for each in seen], ruleset.comment_rules, purpose)
     findings += _examined(seen, ruleset, purpose)
-    findings += _traced(seen, ruleset, purpose, findings)
+    findings += _traced(texts, seen, ruleset, purpose, findings)
     return Report(
         engine=ENGINE,
         ruleset=ruleset.version,
@@ -99,23 +101,42 @@ def _search(text: Text, ruleset: Ruleset, seen: list[Seen], depth: int = 0) -> I
         yield from _search(hidden, ruleset, seen, depth + 1)
 
 
-def _traced(seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Finding]) -> Iterator[Finding]:
+def _traced(
+    texts: list[Text], seen: list[Seen], ruleset: Ruleset, purpose: Purpose, known: list[Finding]
+) -> Iterator[Finding]:
     """What flows where, but for the lines of which a pattern has already said the worst."""
     told = {(finding.file, finding.line) for finding in known if finding.severity in _GRAVE}
-    groups, scripts = _by_text(seen), Scripts()
-    traced = [finding for text, parts in groups for finding in trace(text, parts, scripts, ruleset, purpose)]
-    traced += trace_between(groups, scripts, ruleset, purpose)
+    seen_in = _by_text(seen)
+    programs = _programs(texts, seen, seen_in, ruleset)
+    traced = [finding for program in programs for finding in trace(program, seen_in, ruleset, purpose)]
+    traced += trace_between(programs, seen_in, ruleset, purpose)
     # What could not be read is told once, whoever wanted to read it.
     yield from (finding for finding in dict.fromkeys(traced) if (finding.file, finding.line) not in told)
 
 
-def _by_text(seen: list[Seen]) -> list[tuple[Text, list[Seen]]]:
+def _programs(texts: list[Text], seen: list[Seen], seen_in: SeenIn, ruleset: Ruleset) -> list[Program]:
+    """The programs in which a flow may begin or end; if that may be in two texts, with all that they import."""
+    hinted: set[int] = set()
+    for pair in ruleset.traced:
+        begin, end = ({text for text, parts in seen_in.items() if may_hold(parts, patterns)} for patterns in pair)
+        if begin and end:
+            hinted |= begin | end
+    known = {id(text): text for each in seen for text in (each.text.whole or each.text,)}
+    if len(hinted) > 1:
+        # Also those in which there is nothing to see but that they import others.
+        readable = {id(text): text for text in texts if text.kind is FileKind.SCRIPT or text.is_prose}
+        known |= readable
+        hinted |= readable.keys()
+    scripts = [script for number, text in known.items() if number in hinted for script in scripts_of(text)]
+    return linked_programs(scripts) if len(hinted) > 1 else [Program((script,)) for script in scripts]
+
+
+def _by_text(seen: list[Seen]) -> dict[int, list[Seen]]:
     """What was seen in each text: in itself, and in lines of it that were put together."""
-    parts: dict[int, tuple[Text, list[Seen]]] = {}
+    parts: dict[int, list[Seen]] = {}
     for each in seen:
-        text = each.text.whole or each.text
-        parts.setdefault(id(text), (text, []))[1].append(each)
-    return list(parts.values())
+        parts.setdefault(id(each.text.whole or each.text), []).append(each)
+    return parts
 
 
 def _examined(seen: list[Seen], ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:

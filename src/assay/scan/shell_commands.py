@@ -66,8 +66,7 @@ def call_command(call: Call) -> Value:
         return call.printing(Origin.HOST, f"{call.base} {call.line_of_arguments}".strip())
     if _TOKEN_COMMANDS.match(f"{call.base} {call.line_of_arguments}"):
         return call.printing(Origin.TOKEN, call.base)
-    run_file(call)
-    return Value((), call.stdin.taints)
+    return Value((), merge_taints((call.stdin.taints, run_file(call))))
 
 
 def _wrapped(call: Call) -> Value:

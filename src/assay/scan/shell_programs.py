@@ -4,7 +4,20 @@ import re
 from collections.abc import Callable
 
 from assay.scan.shell_call import Call, operands
-from assay.scan.taint import HOLE, NAMED, FlowKind, Given, Language, Reading, Taints, Value, flow_of, join_texts
+from assay.scan.taint import (
+    HOLE,
+    NAMED,
+    NOTHING,
+    FlowKind,
+    Given,
+    Language,
+    Reading,
+    Taints,
+    Value,
+    flow_of,
+    join_texts,
+    merge_taints,
+)
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash"})
 _OTHERS = frozenset({"perl", "ruby", "php", "lua", "osascript", "powershell", "pwsh", "Rscript", "tclsh"})
@@ -25,10 +38,12 @@ def is_interpreter(name: str) -> bool:
     return base in _SHELLS or base in _OTHERS or base in _JAVASCRIPT or _PYTHON.match(base) is not None
 
 
-def run_file(call: Call) -> None:
-    """A command given by its path runs what was written to that path."""
+def run_file(call: Call) -> Taints:
+    """A command given by its path runs what was written to that path; what it prints, if it ships."""
     if "/" in call.name or call.name.startswith((HOLE, NAMED)):
         call.state.run(call.state.content(Value((call.name,)), call.line), call.line, call.name)
+        return call.state.printed_by(call.name)
+    return NOTHING
 
 
 def interpret(call: Call) -> Value:
@@ -46,7 +61,7 @@ def interpret(call: Call) -> Value:
             break
         elif not text.startswith("-") and not (text == "run" and call.base in _JAVASCRIPT):
             call.state.run(call.state.content(argument, call.line), call.line, f"{call.base} {text}")
-            return Value((), call.stdin.taints)
+            return Value((), merge_taints((call.stdin.taints, call.state.printed_by(text))))
     return _run_code(call, call.stdin)
 
 

@@ -82,6 +82,8 @@ class Value:
 NO_VALUE = Value()
 
 
+# Before the name of a script, it stands for what that script prints, as if it were a file.
+PRINTED_BY = "|"
 # What files hold, by their paths.
 Files = tuple[tuple[str, Taints], ...]
 
@@ -96,11 +98,22 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A file among those that are read as one program: the line that it begins on, and the names it is imported by."""
+
+    line: int
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
-    """What code inside other code inherits: what its holes carry, and what files hold that were written before."""
+    """What is known before code is read: what its holes carry, what files hold that were written before, and the files
+    that it consists of, if they are several.
+    """
 
     taints: Taints = NOTHING
     files: Files = ()
+    parts: tuple[Part, ...] = ()
 
 
 # Reads code that stands inside other code; the number is the line that it stands on.
