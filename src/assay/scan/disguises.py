@@ -18,6 +18,7 @@ from assay.scan.reveal import (
     rotated,
     turned,
     unglued,
+    united,
     unmarked,
     unspaced,
     unwrapped,
@@ -131,6 +132,13 @@ DISGUISES = (
         ),
         _LINES,
         unglued,
+        in_place=True,
+    ),
+    Disguise(
+        "a path in pieces",
+        Pattern(r"[\"']\.[a-z][\w-]{1,20}[\"']\s?[,/]\s?[\"'][\w.-]{2,40}[\"']"),
+        _LINES,
+        united,
         in_place=True,
     ),
     Disguise(

@@ -18,7 +18,7 @@ _SECURITY = re.compile(
     rb"|offensive|hacking|\bctf\b|injection|\bxss\b|sqli|\brecon|osint|phish|ransom|\bsoc\b|siem|\byara\b|\bsigma\b"
     rb"|hunting|harden|adversar|bug.?bounty|\bcve|reverse.engineer|intrusion|lateral|exfil|cyber|\bc2\b|mitre|\bburp"
     rb"|fuzz|jailbreak|guardrail|detect|privilege|evasion|bypass|owasp|zero.?trust|cryptograph|deobfuscat|wireless"
-    rb"|malicious|suspicious|untrusted|\bvet(?:s|ting)?\b|supply.chain",
+    rb"|malicious|suspicious|untrusted|\bvet(?:s|ting)?\b|supply.chain|\bcompromis|\bbreach|\bhijack|stealer",
     re.IGNORECASE,
 )
 # Handbooks are long: quoting an attack says less in a text where it is one of many than where it is half of it.

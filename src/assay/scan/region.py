@@ -12,7 +12,7 @@ from assay.model.finding import Region
 
 _SHOWN = (
     rb"never|do not|don't|must not|mustn't|should not|shouldn't|avoid|refuses?|rejects?|blocks|denies|forbids?"
-    rb"|beware|dangerous|unsafe|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?|traces|iocs"
+    rb"|beware|dangerous|unsafe|insecure|malicious|vulnerable|wrong|bad|anti-?patterns?|traces|iocs|victims?"
 )
 _TOLD = (
     rb"|instead of|rather than|warn|detect|detects|flag|flags|look for|search for|scan for|check for|watch for"
@@ -65,11 +65,13 @@ _DONE_WITH = re.compile(
 # A value of a file of data that says by its name that it is one of many to be tried or looked for.
 _SAMPLE = re.compile(
     rb"[\"'](?:text|prompts?|inputs?|payloads?|patterns?|regex|examples?|samples?|cases?|attacks?|tests?|string|message"
-    rb"|content|query|expected)[\"']\s{0,4}:\s{0,4}[\"'\[{][^\n]{0,400}\Z",
+    rb"|content|query|expected)[\"']\s{0,4}:\s{0,4}[\"'\[{][^\n]{0,400}\Z"
+    # A string of YARA.
+    rb"|\A[ \t]{0,12}\$\w{0,40}[ ]{0,8}=[ ]{0,8}(?:[\"'/{][^\n]{0,400})?\Z",
     re.IGNORECASE,
 )
 # A string that is an expression to search with, up to a place in it, and the rest of it.
-_EXPRESSION = re.compile(rb"(?<![\w])r(?P<quote>[\"'])[^\"'\n]{0,300}\Z")
+_EXPRESSION = re.compile(rb"(?<![\w])(?:r|rb|br)(?P<quote>[\"'])[^\"'\n]{0,300}\Z")
 _EXPRESSION_MARKS = (b"|", b"\\s", b"\\b", b"\\w", b"[^", b"(?")
 
 
@@ -215,6 +217,16 @@ def is_listed(text: bytes, place: int) -> bool:
     said = line[item.end() :]
     is_named = said.count(b'"') % 2 or (said.count(b"`") % 2 and not item["step"])
     return bool(is_named) and _TOLD_TO.search(said) is None
+
+
+def is_shown(text: bytes, place: int) -> bool:
+    """Whether this stands in a block of quotation that the line above it announces."""
+    reach = max(0, place - _LINE_REACH)
+    *above, line = text[reach:place].split(b"\n")
+    if not line.lstrip().startswith(b">"):
+        return False
+    said = (before for before in map(bytes.strip, reversed(above)) if before and not before.startswith(b">"))
+    return next(said, b"").endswith(b":")
 
 
 def is_named(text: bytes, place: int) -> bool:

@@ -12,6 +12,8 @@ _JSON_ESCAPES = {b"n": b"\n", b"r": b"\n", b"t": b"\t", b"b": b" ", b"f": b" "}
 _MARKS = rb"(?:\*{1,3}|~~|__|<!--(?:(?!<!--).){0,40}?-->|</?[bius]>|<wbr>|\xc2\xb7)"
 _MARK = re.compile(_MARKS, re.IGNORECASE)
 _MARK_INSIDE = re.compile(rb"(?<=[a-z])" + _MARKS + rb"(?=[a-z])", re.IGNORECASE)
+_PATH_IN_PIECES = re.compile(rb"[\"']\.[\w.-]{1,40}[\"'](?:[ ]?[,/][ ]?[\"'][\w.-]{1,60}[\"']){1,8}")
+_BETWEEN_PIECES = re.compile(rb"[\"'][ ]?[,/][ ]?[\"']")
 
 
 def from_base64(piece: bytes) -> bytes:
@@ -89,6 +91,11 @@ def unglued(line: bytes) -> bytes:
     line = re.sub(rb"(?<=\w)(?:\"\"|''|\"[ \t]\")(?=[\w/.-])", b"", line)
     line = re.sub(rb"(?<=[a-z])\\(?=[a-z]{2,})|(?<=\b[a-z])\\(?=[a-z][ \t])", b"", line)
     return re.sub(rb"(?<=\w)[\"'](\w{1,12})[\"'](?=\w)", rb"\1", line)
+
+
+def united(line: bytes) -> bytes:
+    """ ".ssh", "id_rsa" and ".ssh" / "id_rsa" as the path that a program makes of them."""
+    return _PATH_IN_PIECES.sub(lambda match: _BETWEEN_PIECES.sub(b"/", match[0]), line)
 
 
 def unmarked(line: bytes) -> bytes:

@@ -18,6 +18,7 @@ from assay.scan.region import (
     is_negated,
     is_quoted,
     is_sample,
+    is_shown,
     is_warned,
     regions_of,
 )
@@ -95,7 +96,8 @@ class Text:
             return is_expression(self.data, begin)
         if not self.is_prose or region is not Region.PROSE:
             return False
-        return is_listed(self.data, begin) or is_listed(self.data, end - 1) or is_named(self.data, begin)
+        named = is_listed(self.data, begin) or is_listed(self.data, end - 1) or is_named(self.data, begin)
+        return named or is_shown(self.data, begin)
 
     @property
     def is_prose(self) -> bool:
