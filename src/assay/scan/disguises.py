@@ -7,6 +7,7 @@ from urllib.parse import unquote_to_bytes
 
 from assay.scan.pattern import Pattern
 from assay.scan.reveal import (
+    STRING,
     from_base64,
     from_codes,
     from_entities,
@@ -16,6 +17,7 @@ from assay.scan.reveal import (
     issued,
     narrowed,
     rotated,
+    strung,
     turned,
     unglued,
     united,
@@ -140,6 +142,13 @@ DISGUISES = (
         _LINES,
         united,
         in_place=True,
+    ),
+    Disguise(
+        "a string on several lines",
+        # The space between two words shows that they are words.
+        Pattern(r"[\w,.:;!?] [\"']\s?\+?\s?\n\s{0,16}\+?\s?[fr]?[\"'][\w~/.<(]", is_probe=True),
+        re.compile(STRING.pattern + rb"(?:[ \t]*+\+?[ \t]*+\n[ \t]*+\+?[ \t]*+[fr]?" + STRING.pattern + rb")++"),
+        strung,
     ),
     Disguise(
         "broken up by marks",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from posixpath import normpath
 from urllib.parse import unquote, urlsplit
 
-from assay.model.finding import Region
 from assay.scan.text import Text
 
 _LONGEST = 300
@@ -34,7 +33,7 @@ class Link:
     @property
     def path(self) -> str | None:
         """The file that it names from the folder of its text on, or nothing if it names none."""
-        bare = unquote(re.split(r"[#?]", self.target, maxsplit=1)[0])
+        bare = unquote(self.target.partition("#")[0].partition("?")[0])
         if _SCHEME.match(bare) or bare.startswith(("/", "~", "#")):
             return None
         path = normpath(bare) if bare else ""
@@ -64,7 +63,7 @@ def links_with_address(text: Text) -> Iterator[Link]:
 def _seen(text: Text, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Link]:
     """Those that people see: none in code and comments, where one is shown and not followed."""
     for offset, shown, target in found:
-        if _is_code(text.data, offset) or text.region_at(offset) in (Region.FENCED, Region.COMMENT):
+        if _is_code(text.data, offset) or (text.is_prose and text.regions.block_at(offset)):
             continue
         yield Link(offset, _decoded(shown), _decoded(target))
 

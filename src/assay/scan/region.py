@@ -66,6 +66,7 @@ _DONE_WITH = re.compile(
 _SAMPLE = re.compile(
     rb"[\"'](?:text|prompts?|inputs?|payloads?|patterns?|regex|examples?|samples?|cases?|attacks?|tests?|string|message"
     rb"|content|query|expected)[\"']\s{0,4}:\s{0,4}[\"'\[{][^\n]{0,400}\Z"
+    rb"|[\"'](?:class|category|technique|label)[\"']\s{0,4}:\s{0,4}[\"']?[^\"'\n]{0,60}\Z"
     # A string of YARA.
     rb"|\A[ \t]{0,12}\$\w{0,40}[ ]{0,8}=[ ]{0,8}(?:[\"'/{][^\n]{0,400})?\Z",
     re.IGNORECASE,
@@ -98,13 +99,17 @@ class Regions:
     fence_begins: tuple[int, ...]
     comments: tuple[tuple[int, int], ...]
 
-    def region_at(self, offset: int) -> Region:
-        """What this offset stands in."""
+    def block_at(self, offset: int) -> Region | None:
+        """The fence or comment that this offset stands in."""
         if self.fence_at(offset):
             return Region.FENCED
         place = bisect_right(self.comments, (offset, len(self.text) + 1)) - 1
-        if place >= 0 and offset < self.comments[place][1]:
-            return Region.COMMENT
+        return Region.COMMENT if place >= 0 and offset < self.comments[place][1] else None
+
+    def region_at(self, offset: int) -> Region:
+        """What this offset stands in."""
+        if block := self.block_at(offset):
+            return block
         if offset < self.front_matter_end:
             return Region.FRONT_MATTER
         return Region.LINK if is_in_link(self.text, offset) else Region.PROSE

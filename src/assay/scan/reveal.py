@@ -8,6 +8,8 @@ import re
 _CHARACTER_CODE = re.compile(rb"\d{2,3}")
 _JSON_ESCAPE = re.compile(rb"\\([nrtbf\"/\\])")
 _JSON_ESCAPES = {b"n": b"\n", b"r": b"\n", b"t": b"\t", b"b": b" ", b"f": b" "}
+# A string on one line; the end of that ends nothing.
+STRING = re.compile(rb"(?:\"(?:[^\"\n\\]|\\.)*+\"|'(?:[^'\n\\]|\\.)*+')")
 # Not a comment that begins within another: the first would take what stands between the two away.
 _MARKS = rb"(?:\*{1,3}|~~|__|<!--(?:(?!<!--).){0,40}?-->|</?[bius]>|<wbr>|\xc2\xb7)"
 _MARK = re.compile(_MARKS, re.IGNORECASE)
@@ -96,6 +98,12 @@ def unglued(line: bytes) -> bytes:
 def united(line: bytes) -> bytes:
     """ ".ssh", "id_rsa" and ".ssh" / "id_rsa" as the path that a program makes of them."""
     return _PATH_IN_PIECES.sub(lambda match: _BETWEEN_PIECES.sub(b"/", match[0]), line)
+
+
+def strung(piece: bytes) -> bytes:
+    """The text of strings that follow each other."""
+    joined = b"".join(string[1:-1] for string in STRING.findall(piece))
+    return _JSON_ESCAPE.sub(lambda match: _JSON_ESCAPES.get(match[1], match[1]), joined)
 
 
 def unmarked(line: bytes) -> bytes:

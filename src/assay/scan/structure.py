@@ -103,10 +103,14 @@ def _oversize_text(text: Text) -> Iterator[Problem]:
 
 def _lost_links(skill_md: Text, source: Source) -> Iterator[Problem]:
     """Links to files that an agent will not find where the skill is installed; each target once."""
-    lost: dict[str, Link] = {}
+    first: dict[str, Link] = {}
     for link in links_within(skill_md):
-        if link.path and link.path not in source.files:
-            lost.setdefault(link.path, link)
+        first.setdefault(link.target, link)
+    lost: dict[str, Link] = {}
+    for link in first.values():
+        path = link.path
+        if path and path not in source.files:
+            lost.setdefault(path, link)
     folders = {str(folder) for file in source.files for folder in PurePosixPath(file).parents} if lost else set()
     for path, link in lost.items():
         line = skill_md.line_at(link.offset)

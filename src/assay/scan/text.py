@@ -91,7 +91,7 @@ class Text:
     def is_listed(self, begin: int, end: int, region: Region) -> bool:
         """Whether this stretch is named, in a sentence or among other things, or is searched for or tried by a tool."""
         if self.kind is FileKind.DATA and not self.hidden_as:
-            return is_sample(self.data, begin)
+            return is_sample(self.data, begin) or is_sample(self.data, end - 1)
         if self.kind is FileKind.SCRIPT and not self.hidden_as:
             return is_expression(self.data, begin)
         if not self.is_prose or region is not Region.PROSE:
