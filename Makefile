@@ -42,6 +42,7 @@ docs: $(DEV)  ## regenerate the generated parts of docs/
 	$(BIN)/python -m docs.generate
 
 lock:  ## renew the lock files (names, versions and hashes only)
+	echo pip | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -q - -o requirements-pip.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q src/assay/deepscan/requirements.in -o src/assay/deepscan/requirements.lock
@@ -52,6 +53,7 @@ clean:  ## remove the virtual environment
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Assay needs Python 3.11 or newer; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-pip.lock
 
 $(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock

@@ -114,7 +114,12 @@ def test_links_lead_somewhere() -> None:
 
 def test_lock_files_name_no_index() -> None:
     """Names, versions and hashes only, so that they install from wherever a machine gets its packages."""
-    for name in ("requirements.lock", "requirements-dev.lock", "src/assay/deepscan/requirements.lock"):
+    for name in (
+        "requirements-pip.lock",
+        "requirements.lock",
+        "requirements-dev.lock",
+        "src/assay/deepscan/requirements.lock",
+    ):
         text = (ROOT / name).read_text()
         assert "://" not in text
         assert "--hash=sha256:" in text

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import venv
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 
 from assay.model.errors import Unavailable
@@ -34,10 +35,13 @@ def install(folder: Path) -> bool:
     """Make or renew the environment; False if nothing was to be done. Raises Unavailable if it cannot be done."""
     if is_installed(folder):
         return False
-    venv.create(folder, with_pip=True, clear=True)
+    # The pip of this environment, if it has one: the one that a new environment gets is as old as Python.
+    has_pip = find_spec("pip") is not None
+    venv.create(folder, with_pip=not has_pip, clear=True)
+    python = str(folder / "bin" / "python")
+    pip = (sys.executable, "-m", "pip", "--python", python) if has_pip else (python, "-m", "pip")
     with as_file(files("assay.deepscan").joinpath(LOCK)) as lock:
-        pip = (str(folder / "bin" / "python"), "-m", "pip", "install", *QUIET)
-        command = [*pip, "--require-hashes", "-r", str(lock)]
+        command = [*pip, "install", *QUIET, "--require-hashes", "-r", str(lock)]
         ended = subprocess.run(command, check=False, capture_output=True, text=True)
     if ended.returncode:
         said = ended.stderr.strip().splitlines()[-1:] or ["pip gave no reason"]
