@@ -138,17 +138,13 @@ DISGUISES = (
     ),
     Disguise(
         "a path in pieces",
-        Pattern(r"[\"']\.[a-z][\w-]{1,20}[\"']\s?[,/]\s?[\"'][\w.-]{2,40}[\"']"),
+        Pattern(
+            r"[\"']\.(?:ssh|aws|kube|docker|config|gnupg|azure|claude|cursor|codex|gemini|terraform\.d|local|mozilla|electrum"
+            r"|ethereum|bitcoin)[\"']\s?[,/]\s?[\"'][\w.-]{2,40}[\"']"
+        ),
         _LINES,
         united,
         in_place=True,
-    ),
-    Disguise(
-        "a string on several lines",
-        # The space between two words shows that they are words.
-        Pattern(r"[\w,.:;!?] [\"']\s?\+?\s?\n\s{0,16}\+?\s?[fr]?[\"'][\w~/.<(]", is_probe=True),
-        re.compile(STRING.pattern + rb"(?:[ \t]*+\+?[ \t]*+\n[ \t]*+\+?[ \t]*+[fr]?" + STRING.pattern + rb")++"),
-        strung,
     ),
     Disguise(
         "broken up by marks",
@@ -178,6 +174,29 @@ DISGUISES = (
         re.compile(rb'"((?:[^"\\\n]|\\.)*+)(?:"|\\?$)', re.MULTILINE),
         unwrapped,
         only_in=(".json", ".jsonl", ".ndjson", ".ipynb", ".jsonc", ".json5"),
+    ),
+    Disguise(
+        "a string on several lines",
+        # The space between two words shows that they are words.
+        Pattern(r"[\w,.:;!?] [\"']\s?\+?\s?\n\s{0,16}\+?\s?[fr]?[\"'][\w~/.<(]", is_probe=True),
+        re.compile(STRING.pattern + rb"(?:[ \t]*+\+?[ \t]*+\n[ \t]*+\+?[ \t]*+[fr]?" + STRING.pattern + rb")++"),
+        strung,
+        only_in=(
+            ".py",
+            ".js",
+            ".mjs",
+            ".cjs",
+            ".ts",
+            ".mts",
+            ".tsx",
+            ".jsx",
+            ".java",
+            ".kt",
+            ".cs",
+            ".go",
+            ".swift",
+            ".dart",
+        ),
     ),
     Disguise(
         "given to a shell",
