@@ -1,6 +1,5 @@
 """Many skills a start: what a tool says is split by skill, and a skill at which it fails is found and reported."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from assay.deepscan.tools.secret import FAMILY as SECRET
 from assay.deepscan.workplace import CANARY, Skill, Workplace, has_kind, places
 from assay.model.deep_scan import MOST_FINDINGS, DeepResult, DeepStatus
 from assay.model.finding import Finding, Severity
+from assay.scratch import scratch_folder
 
 MILLISECONDS = 1000
 _BY_SEVERITY = {severity: place for place, severity in enumerate(Severity)}
@@ -77,8 +77,8 @@ async def _start(
     tool: Tool, skills: Sequence[Skill], limits: Limits, refused: dict[str, str], *, fills_cache: bool = False
 ) -> tuple[Reading, Workplace]:
     """One start of the tool, whose canary it must have found."""
-    with tempfile.TemporaryDirectory(prefix="assay-deepscan-") as folder:
-        workplace = Workplace(Path(folder) / "skills", Path(folder) / "scratch")
+    with scratch_folder("deepscan") as folder:
+        workplace = Workplace(folder / "skills", folder / "scratch")
         workplace.folder.mkdir()
         workplace.scratch.mkdir()
         for place, skill in places(skills):

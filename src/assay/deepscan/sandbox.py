@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ import msgspec
 
 import assay
 from assay.deepscan.cage.__main__ import UNCAGED
+from assay.scratch import scratch_folder
 
 MEGABYTE = 1024 * 1024
 # What every program reads: libraries, certificates, the clock. Not the homes, not the data directory.
@@ -66,13 +66,13 @@ class Ended:
 
 async def run_caged(command: Command, limits: Limits) -> Ended:
     """Run it to its end, or to the end of its time; whatever it started is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="assay-cage-") as private:
-        told = Path(private) / "cage.json"
+    with scratch_folder("cage") as private:
+        told = private / "cage.json"
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "assay.deepscan.cage",
-            msgspec.json.encode(_order(command, limits, Path(private), told)).decode(),
+            msgspec.json.encode(_order(command, limits, private, told)).decode(),
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=PIPE,

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from assay.git.command import Bounds, Ended, run_git
 from assay.git.objects import BARE, GitCommit, list_tree
 from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Refused, Unavailable
 from assay.model.repository import RepositoryFacts, RepositoryName, TreeEntry
+from assay.scratch import scratch_folder
 
 MIB = 1024 * 1024
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -125,11 +125,12 @@ def _only(address: Address, name: RepositoryName) -> dict[str, str]:
 
 @asynccontextmanager
 async def _empty_folder() -> AsyncIterator[Path]:
-    folder = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="assay-git-")
+    made = scratch_folder("git")
+    folder = await asyncio.to_thread(made.__enter__)
     try:
-        yield Path(folder.name)
+        yield folder
     finally:
-        await asyncio.to_thread(folder.cleanup)
+        await asyncio.to_thread(made.__exit__, None, None, None)
 
 
 def _head_of(listed: str) -> tuple[str, str | None]:
