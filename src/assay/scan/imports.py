@@ -10,14 +10,16 @@ from assay.scan.script import Script
 from assay.scan.taint import Language
 
 _PYTHON = re.compile(
-    r"^[ \t]*from[ \t]+(?P<package>[\w.]{1,200})[ \t]+import[ \t]*"
+    r"^[ \t]*+from[ \t]++(?P<package>[\w.]{1,200})[ \t]++import[ \t]*+"
     r"(?:\((?P<listed>[^()]{1,2000})\)|(?P<members>[^\n(#]{1,400}))"
-    r"|^[ \t]*import[ \t]+(?P<modules>[\w., \t]{1,400})"
-    r"|\b(?:import_module|__import__)\([ \t]*[\"'](?P<dynamic>[\w.]{1,200})[\"']",
+    r"|^[ \t]*+import[ \t]++(?P<modules>[\w., \t]{1,400})"
+    r"|\b(?:import_module|__import__)\([ \t]*+[\"'](?P<dynamic>[\w.]{1,200})[\"']",
     re.MULTILINE,
 )
-_JAVASCRIPT = re.compile(r"(?:\brequire[ \t]*\(|\bfrom|\bimport[ \t]*\(?)[ \t]*[\"'`](\.{1,2}/[^\"'`\n]{1,200})[\"'`]")
-_SHELL = re.compile(r"^[ \t]*(?:source|\.)[ \t]+[\"']?(?:[^\n;&|]{0,200}/)?([\w.-]{1,80})", re.MULTILINE)
+_JAVASCRIPT = re.compile(
+    r"(?:\brequire[ \t]*+\(|\bfrom|\bimport[ \t]*+\(?)[ \t]*+[\"'`](\.{1,2}/[^\"'`\n]{1,200})[\"'`]"
+)
+_SHELL = re.compile(r"^[ \t]*+(?:source|\.)[ \t]++[\"']?(?:[^\n;&|]{0,200}/)?([\w.-]{1,80})", re.MULTILINE)
 _JAVASCRIPT_FILES = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", "/index.js", "/index.ts")
 # A module is found by so many of its last names: lib.net.send for what imports send, net.send or lib.net.send.
 _NAMES = 4
