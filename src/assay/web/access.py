@@ -27,6 +27,8 @@ class Access(StrEnum):
 
 # For the `opt` of a handler or router.
 PUBLIC = {"access": Access.PUBLIC}
+# The same, where not even a token is looked up: what answers when nothing else does.
+UNASKED = {**PUBLIC, "is_unasked": True}
 ACCOUNT = {"access": Access.ACCOUNT}
 ADMIN = {"access": Access.ADMIN}
 
@@ -52,6 +54,8 @@ PROOFS: list[SecurityRequirement] = [{"internalKey": []}, {"session": []}, {"tok
 
 async def check_access(connection: Connection, handler: BaseRouteHandler) -> None:
     """The one decision, before anything of a request is looked at. Not a plain function, which would get a thread."""
+    if handler.opt.get("is_unasked"):
+        return
     if wants_page(connection) and not _is_about_signing_in(connection) and has_lapsed(connection):
         raise Unauthenticated("Your session must be refreshed.", code=LAPSED)
     caller = await identify(connection)

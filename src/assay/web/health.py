@@ -12,7 +12,7 @@ from assay.serve.queue_health import QueueHealth, read_queue_health
 from assay.serve.stats import Stats, read_stats
 from assay.settings import SECRET_FIELDS
 from assay.store.allowances import list_calls_left
-from assay.web.access import PUBLIC
+from assay.web.access import PUBLIC, UNASKED
 from assay.web.api.problems import answer, problems
 from assay.web.api.views import CheckView, ReadinessView
 from assay.web.discovery_metrics import DiscoveryMetrics
@@ -27,7 +27,7 @@ READINESS = {
 }
 
 
-@get("/healthz", tags=["health"], summary="Is this process alive?", opt=PUBLIC, responses=problems(400))
+@get("/healthz", tags=["health"], summary="Is this process alive?", opt=UNASKED, responses=problems(400))
 async def healthz() -> dict[str, str]:
     """Answers as long as the process does; asks nobody else."""
     return {"status": "ok", "version": __version__}
