@@ -51,7 +51,7 @@ def _is_left_behind(folder: Path) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return time.time() - os.fstat(lock).st_mtime > OLD_SECONDS
-    except BlockingIOError:
+    except OSError:  # somebody holds it, or there are no locks here: then it stays
         return False
     finally:
         os.close(lock)

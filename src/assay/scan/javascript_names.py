@@ -53,10 +53,10 @@ def import_names(words: list[str], module: str) -> dict[str, tuple[str, str]]:
         if word in "{}":
             inside = word == "{"
         elif word == "*" and renamed:
-            bound[renamed] = (module, "")
+            bound[renamed] = (module, "*")
             position += 2
         elif word.isidentifier() and word not in ("from", "type"):
-            bound[renamed or word] = (module, word if inside and word != "default" else "")
+            bound[renamed or word] = (module, word if inside else "default")
             position += 2 if renamed else 0
         position += 1
     return bound

@@ -122,6 +122,7 @@ class Operands(Functions):
         """{ key: value, … }: a login stays a login, the rest is cargo."""
         taints = []
         names: tuple[str, ...] = ()
+        entries: dict[str, Known] = {}
         ternaries, self.ternaries = self.ternaries, 0
         while self.at < closing:
             before = self.at
@@ -129,6 +130,7 @@ class Operands(Functions):
             if self.is_mark(self.at + 1, ":"):
                 self.at += 2
                 value = self.expression(closing)
+                entries[key] = value
                 taints.append(without_login(key, value.taints))
                 if value.names and value.names[0].startswith("def:"):
                     names = value.names
@@ -136,12 +138,14 @@ class Operands(Functions):
                 begin, inner = self.at, min(self.partners[self.at + 1], closing)
                 parameters = self.parameter_names(self.at + 2, inner)
                 self.at = inner + 1
-                self.body(begin, parameters, closing)
+                entries[key] = self.body(begin, parameters, closing)
             else:
-                taints.append(without_login(key, self.expression(closing).taints))
+                entries[key] = self.expression(closing)
+                taints.append(without_login(key, entries[key].taints))
             if self.at == before or self.is_mark(self.at, ",", ";", ":"):
                 self.at += 1
         self.ternaries = ternaries
+        self.entries = entries
         return Known((), merge_taints(taints), names)
 
     def _followed(self, value: Known, place: Place | None, end: int) -> tuple[Known, Place | None]:
@@ -182,7 +186,7 @@ class Operands(Functions):
             taint = Taint(line, Origin.SECRET, WHOLE_ENVIRONMENT)
             return Known((), frozenset({taint}), (WHOLE_ENVIRONMENT,)), None
         key = f"{place.name}.{member}" if place is not None and place.name else ""
-        field = self.state.fields.get(key, UNKNOWN) if key else UNKNOWN
+        field = self.state.field_of(key) if key else UNKNOWN
         taints = merge_taints((value.taints, field.taints))
         if member == "length":
             taints = NOTHING

@@ -120,7 +120,11 @@ def _with_hole(text: str, taints: Taints) -> str:
 
 def given_of(taints: Taints, command: str, files: dict[str, Taints]) -> Given:
     """What a command inherits: taints for its holes, and the files that it names."""
-    named = tuple(
-        (key, held) for key, held in files.items() if held and len(key) > 2 and key.removeprefix(PRINTED_BY) in command
-    )
+    held = ((key, taints) for key, taints in files.items() if taints and len(key) > 2)
+    named = tuple((key, taints) for key, taints in held if _called(key) in command)
     return Given(taints, named[:8])
+
+
+def _called(key: str) -> str:
+    """How a command names a file; a script that is run may be called from anywhere."""
+    return key.rpartition("/")[2].removeprefix(PRINTED_BY) if key.startswith(PRINTED_BY) else key

@@ -13,15 +13,15 @@ from assay.scan.code_blocks import join_blocks
 from assay.scan.flow import SIZE_LIMIT, read_code, unread
 from assay.scan.imports import Shipped
 from assay.scan.script import Script
-from assay.scan.taint import Files, Part, Reading
+from assay.scan.taint import Files, Import, Part, Reading, Taints, merge_taints
 
 
 @dataclass(frozen=True)
 class Program:
-    """Scripts of one language that import each other, those that are imported first, and by which names they are."""
+    """Scripts of one language that import each other, those that are imported first, and what each of them imports."""
 
     scripts: Sequence[Script]
-    names: Sequence[frozenset[str]] = ()
+    imports: Sequence[tuple[tuple[str, Import], ...]] = ()
 
     @cached_property
     def code(self) -> str:
@@ -38,7 +38,7 @@ class Program:
 
     def read(self, files: Files = ()) -> Reading:
         """The same, where files hold what other programs have left in them."""
-        parts = tuple(Part(start, names) for start, names in zip(self._starts, self.names, strict=False))
+        parts = tuple(Part(start, imports) for start, imports in zip(self._starts, self.imports, strict=False))
         reading = read_code(self.scripts[0].language, self.code, files, parts)
         if len(self.scripts) == 1:
             return reading
@@ -50,6 +50,18 @@ class Program:
         """The script in which one of its lines stands, and its number there."""
         at = bisect_right(self._starts, line) - 1
         return self.scripts[at], line - self._starts[at] + 1
+
+    def printed_by(self, number: int) -> Taints:
+        """What running one of its scripts prints: itself, and what it imports."""
+        printed = self.reading.printed
+        if not printed:
+            return self.reading.output.taints
+        reached, waiting = {number}, [number]
+        while waiting and self.imports:
+            imported = {each.part for _, each in self.imports[waiting.pop()]} - reached
+            reached |= imported
+            waiting += imported
+        return merge_taints(printed[each] for each in sorted(reached))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -68,20 +80,22 @@ def _is_long(script: Script) -> bool:
 def linked_programs(scripts: Sequence[Script]) -> list[Program]:
     """Each script in one program, with all that it imports and all that imports it."""
     shipped = Shipped(scripts)
-    imported: dict[int, list[Script]] = {id(script): [] for script in scripts}
+    imported: dict[int, list[tuple[str, Script, bool]]] = {id(script): [] for script in scripts}
     beside: dict[int, list[Script]] = {id(script): [] for script in scripts}
-    names: dict[int, set[str]] = {id(script): set() for script in scripts}
     for script in scripts:
-        for name, other in shipped.imported_by(script):
-            imported[id(script)].append(other)
+        for name, other, is_sure in dict.fromkeys(shipped.imported_by(script)):
+            imported[id(script)].append((name, other, is_sure))
             beside[id(script)].append(other)
             beside[id(other)].append(script)
-            names[id(other)].add(name)
     found = []
     for component in _components(scripts, beside):
         ordered = _imported_first(component, imported)
-        known = [frozenset(names[id(script)]) for script in ordered]
-        found.append(Program(ordered, known if len(ordered) > 1 else ()))
+        places = {id(script): number for number, script in enumerate(ordered)}
+        imports = [
+            tuple((name, Import(places[id(other)], is_sure)) for name, other, is_sure in imported[id(script)])
+            for script in ordered
+        ]
+        found.append(Program(ordered, imports if len(ordered) > 1 else ()))
     return found
 
 
@@ -100,7 +114,7 @@ def _components(scripts: Sequence[Script], beside: dict[int, list[Script]]) -> I
         yield component
 
 
-def _imported_first(component: list[Script], imported: dict[int, list[Script]]) -> list[Script]:
+def _imported_first(component: list[Script], imported: dict[int, list[tuple[str, Script, bool]]]) -> list[Script]:
     """In an order in which what is imported comes first, as far as there is one."""
     ordered: list[Script] = []
     known: set[int] = set()
@@ -113,5 +127,5 @@ def _imported_first(component: list[Script], imported: dict[int, list[Script]]) 
             elif id(script) not in known:
                 known.add(id(script))
                 stack.append((script, True))
-                stack += [(other, False) for other in imported[id(script)]]
+                stack += [(other, False) for _, other, _ in imported[id(script)]]
     return ordered

@@ -10,8 +10,10 @@ from assay.scan.taint import (
     NOTHING,
     FlowKind,
     Given,
+    Import,
     Language,
     Origin,
+    Part,
     Taint,
     Taints,
     flow_of,
@@ -24,29 +26,47 @@ _FILES = 500
 @dataclass(slots=True)
 class ProgramState(ReadingState):
     language: Language = field(kw_only=True)
-    fields: dict[str, Known] = field(default_factory=dict)
+    fields: dict[tuple[int, str], Known] = field(default_factory=dict)
     # A handler that posts log records was set up, so that logging is sending.
     logs_leave: bool = False
-    # What the program writes to its output.
-    printed: Taints = NOTHING
-    # The outermost variables of each file that the program consists of, also by the names that it is imported by.
+    # Of the files that the program consists of: which one is being read, and of each its outermost variables, what it
+    # imports, and what it writes to its output.
+    part: int = 0
     scopes: list[Scope] = field(default_factory=list)
-    modules: dict[str, Scope] = field(default_factory=dict)
+    imports: list[dict[str, Import]] = field(default_factory=list)
+    printed: list[Taints] = field(default_factory=list)
     # Counts what one pass leaves for the next, so that passes end when nothing new comes.
     changes: int = 0
 
     def __post_init__(self) -> None:
-        self.scopes = [Scope("", {}) for _ in self.given.parts or (None,)]
-        for part, scope in zip(self.given.parts, self.scopes, strict=False):
-            self.modules |= dict.fromkeys(part.names, scope)
+        parts = self.given.parts or (Part(1),)
+        self.scopes = [Scope("", {}) for _ in parts]
+        self.imports = [dict(part.imports) for part in parts]
+        self.printed = [NOTHING for _ in parts]
+
+    def import_of(self, names: tuple[str, ...]) -> Import | None:
+        """The file that the one which is being read imports by one of these names."""
+        known = self.imports[self.part]
+        return next((known[name] for name in names if name in known), None) if known else None
 
     def imported(self, modules: tuple[str, ...], member: str) -> Known | None:
-        """What a file of the program that is imported by one of these names calls so."""
-        for module in modules:
-            scope = self.modules.get(module)
-            if scope is not None and member in scope.variables:
-                return scope.variables[member]
-        return None
+        """What an imported file calls so; if the name may mean another module, that is not forgotten."""
+        found = self.import_of(modules)
+        value = self.scopes[found.part].variables.get(member) if found is not None else None
+        if value is None or found is None or found.is_sure:
+            return value
+        return any_of((value, Known(names=tuple(f"{module}.{member}" for module in modules))))
+
+    def local(self, name: str) -> str:
+        """A name that no other file of the program has."""
+        return f"{name}#{self.part}" if self.part else name
+
+    def print_out(self, taints: Taints) -> None:
+        self.printed[self.part] = merge_taints((self.printed[self.part], taints))
+
+    def field_of(self, key: str, part: int | None = None) -> Known:
+        """What a field holds, in the file that is being read or in another one."""
+        return self.fields.get((self.part if part is None else part, key), UNKNOWN)
 
     def hide(self, source: str, line: int, sink: str) -> None:
         self.report([flow_of(FlowKind.HIDDEN_NAME, source, line, line, sink)])
@@ -73,10 +93,10 @@ class ProgramState(ReadingState):
 
     def keep_field(self, key: str, value: Known) -> None:
         """Join what is assigned to a field with what it held."""
-        before = self.fields.get(key, UNKNOWN)
+        before = self.field_of(key)
         joined = any_of((before, value))
         if joined != before:
-            self.fields[key] = joined
+            self.fields[self.part, key] = joined
             self.changes += 1
 
     def run_command(self, command: Known, line: int, fed: Known = UNKNOWN) -> Known:

@@ -2,7 +2,7 @@
 
 import ast
 
-from assay.scan.known_values import Known, any_of
+from assay.scan.known_values import UNKNOWN, Known, any_of
 from assay.scan.program_state import ProgramState
 from assay.scan.python_call import PyRoutine
 from assay.scan.taint import Origin, Taint, Taints, merge_taints
@@ -39,12 +39,22 @@ class Bindings:
                     self.state.keep_field("." + target.id, value)
             case ast.Attribute():
                 self.state.keep_field(self.field_key(target), value)
+                self._assign_member(target, value)
             case ast.Subscript():
                 self._assign_entry(target, value)
             case ast.Tuple() | ast.List():
                 self._unpack(target, value, certain=certain)
             case ast.Starred():
                 self.assign(target.value, Known((), value.taints), certain=certain)
+
+    def _assign_member(self, target: ast.Attribute, value: Known) -> None:
+        """What is assigned to a name of another file, that file has, too."""
+        found = self.state.import_of(self.value(target.value).names)
+        if found is not None:
+            variables = self.state.scopes[found.part].variables
+            joined = any_of((variables.get(target.attr, UNKNOWN), value))
+            self.state.changes += joined != variables.get(target.attr, UNKNOWN)
+            variables[target.attr] = joined
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Known, *, certain: bool) -> None:
         items = value.items if value.items is not None and len(value.items) == len(target.elts) else None

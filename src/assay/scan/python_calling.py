@@ -24,7 +24,18 @@ class Calling(Bindings):
         keywords = {keyword.arg or "**": self.value(keyword.value) for keyword in node.keywords}
         routine = self._routine(node.func, function)
         if routine is not None:
-            return self._call_routine(routine, arguments, keywords)
+            returned = self._call_routine(routine, arguments, keywords)
+            others = tuple(name for name in function.names if not name.startswith(("def:", "class:")))
+            if not others:
+                return returned
+            # It may also be what others have written.
+            return any_of((returned, self._call_other(node, Known(names=others), receiver, arguments, keywords)))
+        return self._call_other(node, function, receiver, arguments, keywords)
+
+    def _call_other(
+        self, node: ast.Call, function: Known, receiver: Known, arguments: list[Known], keywords: dict[str, Known]
+    ) -> Known:
+        """A function that the program does not define itself."""
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         call = PyCall(function.names, method, receiver, arguments, keywords, node, self.state)
         if function.taints:
@@ -44,8 +55,8 @@ class Calling(Bindings):
         if not isinstance(node, ast.Attribute):
             return self.value(node)
         if receiver.names and (imported := self.state.imported(receiver.names, node.attr)) is not None:
-            return imported
-        field = self.state.fields.get(self.field_key(node), UNKNOWN)
+            return any_of((imported, self.state.field_of(self.field_key(node))))
+        field = self.state.field_of(self.field_key(node))
         return Known((), NOTHING, (*field.names, *attribute_names(receiver.names, node.attr))[:4])
 
     def _arguments(self, node: ast.Call) -> list[Known]:

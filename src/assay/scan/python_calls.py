@@ -193,7 +193,7 @@ def _log_handler(call: PyCall) -> Known:
 def _print(call: PyCall) -> Known:
     """To the output, unless it says where else."""
     if "file" not in call.keywords:
-        call.state.printed = merge_taints((call.state.printed, call.taints))
+        call.state.print_out(call.taints)
     return UNKNOWN
 
 

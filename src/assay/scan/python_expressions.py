@@ -111,8 +111,8 @@ class Expressions(Calling):
     def _attribute(self, node: ast.Attribute) -> Known:
         owner = self.value(node.value)
         if owner.names and (imported := self.state.imported(owner.names, node.attr)) is not None:
-            return imported
-        field = self.state.fields.get(self.field_key(node), UNKNOWN)
+            return any_of((imported, self.state.field_of(self.field_key(node))))
+        field = self.state.field_of(self.field_key(node))
         names = attribute_names(owner.names, node.attr)
         if ENVIRONMENT in names or "os.environb" in names:
             taint = Taint(node.lineno, Origin.SECRET, ENVIRONMENT)
@@ -186,7 +186,7 @@ class Expressions(Calling):
         if owner.items and index is not None and index.isdigit() and len(index) < 5 and int(index) < len(owner.items):
             item = owner.items[int(index)]
             return Known(item.texts, item.taints, item.names, item.items)
-        field = self.state.fields.get(f"{ast.unparse(node.value)[:60]}[{index}]", UNKNOWN) if index else UNKNOWN
+        field = self.state.field_of(f"{ast.unparse(node.value)[:60]}[{index}]") if index else UNKNOWN
         taints = merge_taints((owner.taints, key.taints if key.known is None else NOTHING, field.taints))
         return Known(field.texts, picked_from(taints, index) if index else taints)
 

@@ -10,7 +10,7 @@ from assay.scan.program_state import ProgramState
 from assay.scan.python_call import PyRoutine
 from assay.scan.python_expressions import Expressions
 from assay.scan.python_parsing import parse_python
-from assay.scan.taint import Given, Language, Part, ReadCode, Reading, Value
+from assay.scan.taint import Given, Language, Part, ReadCode, Reading, Value, merge_taints
 
 # Each pass carries values one call further back; longer detours than this are not followed.
 _PASSES = 4
@@ -31,7 +31,8 @@ def find_python_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading,
             break
         if state.changes == before and walker.passes > 1:
             break
-    reading = Reading(tuple(state.flows.values()), Value((), state.printed), state.left_behind())
+    printed = Value((), merge_taints(state.printed))
+    reading = Reading(tuple(state.flows.values()), printed, state.left_behind(), tuple(state.printed))
     return reading, whole and walker.read_whole
 
 
@@ -45,8 +46,8 @@ class _Walker(Expressions):
 
     def walk_files(self, files: list[list[ast.stmt]]) -> None:
         self.passes += 1
-        for scope, statements in zip(self.state.scopes, files, strict=True):
-            self.scope = scope
+        for number, statements in enumerate(files):
+            self.state.part, self.scope = number, self.state.scopes[number]
             self.block(statements)
 
     def block(self, statements: list[ast.stmt]) -> None:
@@ -176,11 +177,10 @@ class _Walker(Expressions):
     def _function_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Read the body with all that the function was called with so far."""
         owner = self.scope.owner if self.scope.name == f"class {self.scope.owner}" else ""
-        key = f"{owner}.{node.name}" if owner else node.name
-        routine = self.routines.setdefault(key, PyRoutine(node=node))
-        if routine.node is not node:
-            key = f"{key}@{node.lineno}"
-            routine = self.routines.setdefault(key, PyRoutine(node=node))
+        key = f"{owner}.{node.name}" if owner else self.state.local(node.name)
+        routine = self.routines.get(key)
+        if routine is None or routine.node is not node:
+            routine = self.routines[key] = PyRoutine(node=node)
         self.scope.variables[node.name] = Known(names=(f"def:{key}",))
         for decorator in node.decorator_list:
             self.value(decorator)
@@ -204,13 +204,14 @@ class _Walker(Expressions):
     def _class(self, node: ast.ClassDef) -> None:
         for decorator in (*node.decorator_list, *node.bases):
             self.value(decorator)
-        self.scope.variables[node.name] = Known(names=(f"class:{node.name}",))
-        outer, self.scope = self.scope, Scope(f"class {node.name}", {}, self.scope, node.name)
+        owner = self.state.local(node.name)
+        self.scope.variables[node.name] = Known(names=(f"class:{owner}",))
+        outer, self.scope = self.scope, Scope(f"class {owner}", {}, self.scope, owner)
         self.block(node.body)
         fields, self.scope = self.scope.variables, outer
         for name, value in fields.items():
             if not any(known.startswith("def:") for known in value.names):
-                self.state.keep_field(f"{node.name}.{name}", value)
+                self.state.keep_field(f"{owner}.{name}", value)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -218,7 +219,10 @@ class _Walker(Expressions):
             self.scope.variables[name] = Known(names=(alias.name if alias.asname else name,))
 
     def _import_from(self, node: ast.ImportFrom) -> None:
+        module = self.state.import_of((node.module or "",))
         for alias in node.names:
+            if alias.name == "*" and module is not None:
+                self.scope.variables |= self.state.scopes[module.part].variables
             imported = self.state.imported((node.module or "",), alias.name)
             if imported is not None:
                 self.scope.variables[alias.asname or alias.name] = imported

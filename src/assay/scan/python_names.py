@@ -34,7 +34,7 @@ def _import(call: PyCall) -> Known:
         return UNKNOWN
     if not is_plain(call.node.args[0]) and _is_built(name) and name.known in _MODULES:
         call.state.hide(ast.unparse(call.node)[:200], call.line, name.known)
-    return Known(names=(name.known,))
+    return Known(names=(name.known.lstrip("."),))
 
 
 def _getattr(call: PyCall) -> Known:

@@ -17,6 +17,7 @@ from assay.scan.taint import (
     flow_of,
     flows_of_running,
     flows_of_sending,
+    merge_taints,
 )
 
 
@@ -52,8 +53,12 @@ class ReadingState:
         return found
 
     def printed_by(self, path: str) -> Taints:
-        """What a script prints that ships with this one."""
-        return self.files.get(PRINTED_BY + path.rpartition("/")[2], NOTHING)
+        """What a script prints that ships with this one: of several with this name, those at this path."""
+        name = path.rpartition("/")[2]
+        named = {key: held for key, held in self.files.items() if key.startswith(PRINTED_BY) and key.endswith(name)}
+        named = {key: held for key, held in named.items() if key[len(PRINTED_BY) :].rpartition("/")[2] == name}
+        there = [held for key, held in named.items() if key.endswith(path.lstrip("./"))]
+        return merge_taints(there or named.values())
 
     def key_of(self, path: str) -> str:
         """The same text for the same file, however it is written: without `./`, and with `~` for the home folder."""

@@ -9,7 +9,7 @@ _CHARACTER_CODE = re.compile(rb"\d{2,3}")
 _JSON_ESCAPE = re.compile(rb"\\([nrtbf\"/\\])")
 _JSON_ESCAPES = {b"n": b"\n", b"r": b"\n", b"t": b"\t", b"b": b" ", b"f": b" "}
 # A string on one line; the end of that ends nothing.
-STRING = re.compile(rb"(?:\"(?:[^\"\n\\]|\\.)*+\"|'(?:[^'\n\\]|\\.)*+')")
+STRING = re.compile(rb"(?<!\\)(?:\"(?:[^\"\n\\]|\\.)*+\"|'(?:[^'\n\\]|\\.)*+')")
 # Not a comment that begins within another: the first would take what stands between the two away.
 _MARKS = rb"(?:\*{1,3}|~~|__|<!--(?:(?!<!--).){0,40}?-->|</?[bius]>|<wbr>|\xc2\xb7)"
 _MARK = re.compile(_MARKS, re.IGNORECASE)

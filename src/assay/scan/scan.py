@@ -121,14 +121,12 @@ def _programs(texts: list[Text], seen: list[Seen], seen_in: SeenIn, ruleset: Rul
         begin, end = ({text for text, parts in seen_in.items() if may_hold(parts, patterns)} for patterns in pair)
         if begin and end:
             hinted |= begin | end
-    known = {id(text): text for each in seen for text in (each.text.whole or each.text,)}
-    if len(hinted) > 1:
-        # Also those in which there is nothing to see but that they import others.
-        readable = {id(text): text for text in texts if text.kind is FileKind.SCRIPT or text.is_prose}
-        known |= readable
-        hinted |= readable.keys()
-    scripts = [script for number, text in known.items() if number in hinted for script in scripts_of(text)]
-    return linked_programs(scripts) if len(hinted) > 1 else [Program((script,)) for script in scripts]
+    if not hinted:
+        return []
+    known = {id(text): text for each in seen for text in (each.text.whole or each.text,) if id(text) in hinted}
+    # Also those in which there is nothing to see but that they import others.
+    known |= {id(text): text for text in texts if text.kind is FileKind.SCRIPT or text.is_prose}
+    return linked_programs([script for text in known.values() for script in scripts_of(text)])
 
 
 def _by_text(seen: list[Seen]) -> dict[int, list[Seen]]:

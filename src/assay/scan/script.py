@@ -20,6 +20,7 @@ _LANGUAGES = {
 }
 # Some readers take these for ends of lines, and the files do not.
 _ODD_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
+_PAGE_BREAKS = re.compile(r"^\f++", re.MULTILINE)
 # By which a program is known that was hidden where no name says what it is; a shell takes what is left.
 _SIGNS = (
     (
@@ -68,7 +69,11 @@ def _lines(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
 
 
 def _decode(code: bytes) -> str:
-    return code.decode("utf-8", errors="replace").replace("\r\n", "\n").translate(_ODD_LINE_ENDS)
+    text = code.decode("utf-8", errors="replace").replace("\r\n", "\n")
+    if "\f" in text:
+        # At the beginning of a line it is nothing, also to Python, to which a space there is a mistake.
+        text = _PAGE_BREAKS.sub("", text)
+    return text.translate(_ODD_LINE_ENDS)
 
 
 def _language_of(text: Text) -> Language | None:

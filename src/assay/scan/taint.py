@@ -90,19 +90,32 @@ Files = tuple[tuple[str, Taints], ...]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in a piece of code, what its output carries, and what it leaves in files."""
+    """What was found in a piece of code, what its output carries, what it leaves in files, and what each of its files
+    prints.
+    """
 
     flows: tuple[Flow, ...] = ()
     output: Value = NO_VALUE
     files: Files = ()
+    printed: tuple[Taints, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file among those that are read as one program: the line that it begins on, and the names it is imported by."""
+    """A file among those that are read as one program: the line that it begins on, and what it imports by which name;
+    a name that is only found somewhere in the skill may mean something else.
+    """
 
     line: int
-    names: frozenset[str]
+    imports: tuple[tuple[str, "Import"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """The number of the part that a name stands for, and whether it surely does."""
+
+    part: int
+    is_sure: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,13 @@ def trace_between(
     for program in writing:
         unread = (flow for flow in program.reading.flows if flow.kind is FlowKind.UNREAD)
         yield from (found(program, flow, flow.source, ruleset, purpose) for flow in unread)
-    left = _left_in_files(writing)
+    left = _left_in_files(writing, meeting)
+    paths: dict[str, list[str]] = {}
+    for path in left:
+        paths.setdefault(_name_of(path), []).append(path)
     for program, names in zip(reading, named, strict=True):
-        run = {PRINTED_BY + name for name in names}
-        known = {path: held for path, held in left.items() if path in run or _name_of(path) in names - passed_over}
+        met = (path for name in sorted(names) for path in paths.get(name, ()))
+        known = {path: left[path] for path in met if path.startswith(PRINTED_BY) or _name_of(path) not in passed_over}
         if known:
             yield from _continued(program, known, ruleset, purpose)
 
@@ -64,23 +67,26 @@ def _ends(programs: Sequence[Program], seen_in: SeenIn, ruleset: Ruleset) -> tup
 
 def _met_by(program: Program, passed_over: set[str]) -> set[str]:
     """By which names others may meet a program: of the files that it names, and its own, if it is run."""
-    return (set(_FILE_NAME.findall(program.code)) - passed_over) | set(_own_names(program))
-
-
-def _own_names(program: Program) -> list[str]:
-    return [_name_of(script.text.path) for script in program.scripts if not script.blocks]
+    own = {_name_of(script.text.path) for script in program.scripts if not script.blocks}
+    return (set(_FILE_NAME.findall(program.code)) - passed_over) | own
 
 
 def _name_of(path: str) -> str:
-    return PurePosixPath(path).name
+    return PurePosixPath(path.removeprefix(PRINTED_BY)).name
 
 
-def _left_in_files(writing: Sequence[Program]) -> dict[str, Left]:
-    """What programs leave in files, by path, and what they print."""
+def _left_in_files(writing: Sequence[Program], meeting: set[str]) -> dict[str, Left]:
+    """What programs leave in files that somebody names, by path, and what those print that somebody names."""
     left: dict[str, Left] = {}
     for program in writing:
-        printed = ((PRINTED_BY + name, program.reading.output.taints) for name in _own_names(program))
+        printed = (
+            (PRINTED_BY + script.text.path, program.printed_by(number))
+            for number, script in enumerate(program.scripts)
+            if not script.blocks and _name_of(script.text.path) in meeting
+        )
         for path, held in (*program.reading.files, *printed):
+            if _name_of(path) not in meeting:
+                continue
             known = left.setdefault(path, {})
             for taint in sorted(held):
                 is_one_of_many = taint.origin is Origin.TOKEN and len(known) < _TOKENS
