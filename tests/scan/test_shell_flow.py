@@ -238,3 +238,12 @@ def test_twice_the_code_is_about_twice_the_work(line: str) -> None:
     assert_grows_at_most(
         4, lambda: find_flows(Language.SHELL, less), lambda: find_flows(Language.SHELL, more), least=0.0125
     )
+
+
+def test_commands_within_redirections_are_read_once() -> None:
+    """Each of them looked at three times, twelve deep, was half a million times."""
+
+    def read(depth: int) -> object:
+        return find_flows(Language.SHELL, 'bash <<< "$(' * depth + "cat ~/.npmrc" + ')"' * depth)
+
+    assert_grows_at_most(12, lambda: read(4), lambda: read(12), least=0.002)

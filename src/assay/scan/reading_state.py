@@ -28,6 +28,8 @@ class ReadingState:
     files: dict[str, Taints] = field(default_factory=dict)
     flows: dict[tuple[FlowKind, int], Flow] = field(default_factory=dict)
     loops_forever: int = 0
+    # What scripts print that ship with this one, by their names; made when somebody asks.
+    scripts: dict[str, list[tuple[str, Taints]]] | None = None
 
     @property
     def polling(self) -> bool:
@@ -54,11 +56,15 @@ class ReadingState:
 
     def printed_by(self, path: str) -> Taints:
         """What a script prints that ships with this one: of several with this name, those at this path."""
-        name = path.rpartition("/")[2]
-        named = {key: held for key, held in self.files.items() if key.startswith(PRINTED_BY) and key.endswith(name)}
-        named = {key: held for key, held in named.items() if key[len(PRINTED_BY) :].rpartition("/")[2] == name}
-        there = [held for key, held in named.items() if key.endswith(path.lstrip("./"))]
-        return merge_taints(there or named.values())
+        if self.scripts is None:
+            self.scripts = {}
+            for key, held in self.given.files:
+                if key.startswith(PRINTED_BY):
+                    script = key.removeprefix(PRINTED_BY)
+                    self.scripts.setdefault(script.rpartition("/")[2], []).append((script, held))
+        named = self.scripts.get(path.rpartition("/")[2], [])
+        there = [held for script, held in named if script.endswith(path.lstrip("./"))]
+        return merge_taints(there or [held for _, held in named])
 
     def key_of(self, path: str) -> str:
         """The same text for the same file, however it is written: without `./`, and with `~` for the home folder."""

@@ -34,6 +34,8 @@ _KEYWORDS = {"if", "then", "elif", "else", "do", "!", "time", "coproc", "in", "w
 _CLOSING = {"}": "{", "done": "loop", ")": "("}
 _FOREVER = {"true", ":", "1", "[1]"}
 _NETWORK_DEVICE = ("/dev/tcp/", "/dev/udp/")
+# The redirections of a command, and where each of them leads.
+Targets = list[tuple[Redirection, Value]]
 
 
 def find_shell_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading, bool]:
@@ -97,22 +99,23 @@ class _Reader:
         return value
 
     def _command(self, command: Command, stdin: Value) -> Value:
-        stdin = self._stdin(command, stdin)
+        # Each once: commands may stand in them, and in those again.
+        targets = [(redirection, self.word(redirection.target)) for redirection in command.redirections]
+        stdin = self._stdin(command, targets, stdin)
         words = self._open_blocks(command, command.words)
         words = self._assign(words, stdin)
-        output = self._run(words, command, stdin) if words else stdin if not command.words else Value()
-        return self._redirect(command, output)
+        output = self._run(words, command, targets, stdin) if words else stdin if not command.words else Value()
+        return self._redirect(command, targets, output)
 
-    def _stdin(self, command: Command, stdin: Value) -> Value:
-        for redirection in command.redirections:
+    def _stdin(self, command: Command, targets: Targets, stdin: Value) -> Value:
+        for redirection, target in targets:
             if redirection.operator in ("<<", "<<<"):
-                stdin = self.word(redirection.target)
+                stdin = target
             elif redirection.operator in ("<", "<>", "<&"):
-                stdin = Value((), self._read_from(redirection, command.line))
+                stdin = Value((), self._read_from(redirection, target, command.line))
         return stdin
 
-    def _read_from(self, redirection: Redirection, line: int) -> Taints:
-        target = self.word(redirection.target)
+    def _read_from(self, redirection: Redirection, target: Value, line: int) -> Taints:
         if any(text.startswith(_NETWORK_DEVICE) for text in target.texts):
             return frozenset({Taint(line, Origin.RECEIVED, target.texts[0])})
         if redirection.operator == "<&":
@@ -159,7 +162,7 @@ class _Reader:
             self.state.variables[words[1].plain] = Value(joined.texts, merge_taints(v.taints for v in values))
         return []
 
-    def _close_block(self, kind: str, command: Command) -> Value:
+    def _close_block(self, kind: str, command: Command, targets: Targets) -> Value:
         if self.blocks[-1].kind != kind:
             return Value()
         block = self.blocks.pop()
@@ -168,7 +171,7 @@ class _Reader:
             function = self.state.functions[block.function]
             function.output = join_values((function.output, block.printed))
             return Value()
-        fed = [self._read_from(r, command.line) for r in command.redirections if r.operator == "<"]
+        fed = [self._read_from(r, target, command.line) for r, target in targets if r.operator == "<"]
         if fed and block.command:
             self.fed[id(block.command)] = merge_taints(fed)
         return block.printed
@@ -198,10 +201,10 @@ class _Reader:
             value = join_values((value, self.state.variables[name]))
         self.state.variables[name] = value
 
-    def _run(self, words: list[Word], command: Command, stdin: Value) -> Value:
+    def _run(self, words: list[Word], command: Command, targets: Targets, stdin: Value) -> Value:
         name_word = words[0]
         if name_word.plain in _CLOSING:
-            return self._close_block(_CLOSING[name_word.plain], command)
+            return self._close_block(_CLOSING[name_word.plain], command, targets)
         if name_word.plain == "read" and stdin == Value() and self.blocks[-1].command:
             stdin = Value((), self.fed.get(id(self.blocks[-1].command), NOTHING))
         name = self.word(name_word)
@@ -213,7 +216,7 @@ class _Reader:
             first, *others = text.split()
             text, arguments = first, [Value((other,), name.taints) for other in others] + arguments
         self._check_name(name_word, text)
-        self._check_remote_shell(text, command)
+        self._check_remote_shell(text, command, targets)
         if text in self.state.functions:
             return self.state.keep_call(text, arguments)
         return call_command(Call(text, arguments, stdin, line, self.state))
@@ -224,11 +227,11 @@ class _Reader:
             shown = "escaped letters" if encoded else "quotes or backslashes inside the name"
             self.state.report([flow_of(FlowKind.HIDDEN_NAME, shown, word.line, word.line, text)])
 
-    def _check_remote_shell(self, name: str, command: Command) -> None:
+    def _check_remote_shell(self, name: str, command: Command, targets: Targets) -> None:
         if not (is_interpreter(name) or name == "exec"):
             return
-        for redirection in command.redirections:
-            target = self.word(redirection.target).texts[:1]
+        for redirection, value in targets:
+            target = value.texts[:1]
             if not target or not target[0].startswith(_NETWORK_DEVICE):
                 continue
             if name == "exec" and redirection.descriptor:
@@ -237,11 +240,10 @@ class _Reader:
             elif name != "exec":
                 self.state.report([flow_of(FlowKind.REMOTE_SHELL, target[0], command.line, command.line, name)])
 
-    def _redirect(self, command: Command, output: Value) -> Value:
-        for redirection in command.redirections:
+    def _redirect(self, command: Command, targets: Targets, output: Value) -> Value:
+        for redirection, target in targets:
             if ">" not in redirection.operator or redirection.operator == "<>" or redirection.descriptor == "2":
                 continue
-            target = self.word(redirection.target)
             if redirection.operator == ">&" and redirection.target.plain.isdigit():
                 continue
             if any(text.startswith(_NETWORK_DEVICE) for text in target.texts):
