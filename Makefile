@@ -16,7 +16,7 @@ up: $(RUNTIME)  ## start everything on this machine and print the address
 # What was compiled is kept even where that is switched off: tests start hundreds of processes.
 test:  ## run all tests
 	@$(MAKE) --no-print-directory --jobs=2 $(DEV) deepscan
-	@$(BIN)/python -m tests.browser.chromium
+	@$(BIN)/python -m tests.support.chromium
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 $(ARGS)
 
 deepscan: $(RUNTIME)  ## install the external scan tools beside Assay

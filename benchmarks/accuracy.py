@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
 
-from assay.judge.policy import Policy, judge_report
 from assay.model.verdict import Decision
+from assay.policy.policy import Policy, judge_report
 from benchmarks.labelled import Sample, Scanned
 
 _Z = 1.959963984540054

@@ -18,12 +18,12 @@ import httpx
 import msgspec
 from sqlalchemy import text
 
-from assay.app.opened import App
+from assay.app.app import App
 from assay.model.ids import new_id
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin
-from assay.store.repositories import find_or_add_repositories
-from assay.submit.accept import Request
+from assay.store.repositories.repositories import find_or_add_repositories
+from assay.submit.admission import Request
 from assay.submit.bulk import accept_batch
 from assay.web.app import create_app
 from benchmarks.pipeline import a_registry

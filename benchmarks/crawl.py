@@ -27,8 +27,8 @@ from typing import Any
 
 from sqlalchemy import text
 
+from assay.app.app import App
 from assay.app.discovery import known_repositories, open_crawler
-from assay.app.opened import App
 from assay.discover.crawl import Asked
 from assay.discover.schedule import register
 from assay.settings import Settings
@@ -88,7 +88,7 @@ class World:
 @contextmanager
 def a_github(world: World) -> Iterator[dict[str, Any]]:
     """The loopback GitHub in a process of its own."""
-    command = [sys.executable, "-m", "assay.github.fake", *world.options]
+    command = [sys.executable, "-m", "tests.support.fake_github", *world.options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

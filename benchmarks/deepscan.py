@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from assay.cage.run import Limits
 from assay.deepscan.batch import prepare, scan_batch
 from assay.deepscan.install import default_folder
-from assay.deepscan.sandbox import Limits
 from assay.deepscan.tool import Tool
-from assay.deepscan.tools.found import find_tools
+from assay.deepscan.tools.installed import find_tools
 from assay.deepscan.workplace import Skill
 from assay.model.deep_scan import DeepStatus
 

@@ -22,16 +22,16 @@ from sqlalchemy import text
 from assay.edge.enumerate import enumerate_published
 from assay.edge.keys import SKILL
 from assay.edge.kv import Edge, below, walk
-from assay.edge.places import open_edge
-from assay.projection.drift import read_skills_health
-from assay.projection.projector import Projector
-from assay.projection.rebuild import rebuild
-from assay.serve.copied_lists import page_of_cards, search_cards
-from assay.serve.copy import PublishedCopy
-from assay.store.copies import details_of, live_skills, read_lag
-from assay.store.database import Database, open_database
-from assay.store.embedded import Server
-from assay.store.migrate import migrate
+from assay.edge.open import open_edge
+from assay.edge_sync.drift import read_skills_health
+from assay.edge_sync.projector import Projector
+from assay.edge_sync.rebuild import rebuild
+from assay.serve.operations.edge_copy import PublishedCopy
+from assay.serve.skills.edge_lists import page_of_cards, search_cards
+from assay.store.database.database import Database, open_database
+from assay.store.database.embedded import Server
+from assay.store.database.migrate import migrate
+from assay.store.feed.edge_rows import details_of, live_skills, read_lag
 from benchmarks.population import COMMIT, CONTENT, DIGEST, SCAN
 
 LISTED, CHANGES = 200_000, 2_000

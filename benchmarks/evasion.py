@@ -7,7 +7,7 @@ than a faint suspicion. Seen: anything at all is found. The specimens are those 
 measures how well disguises are taken off, and not how well the rules know other attacks.
 """
 
-from tests.scan.evasions import share, try_evasions
+from tests.support.scan.evasions import share, try_evasions
 
 from assay.scan.ruleset import load_ruleset
 

@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from assay.judge.policy import Policy, judge_report
 from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.verdict import Decision
+from assay.policy.policy import Policy, judge_report
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
 

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assay.judge.policy import Policy, judge_report
 from assay.model.source import Source
 from assay.model.verdict import Decision
-from assay.scan.engine import best_engine
-from assay.scan.matcher import Engine, Found
+from assay.policy.policy import Policy, judge_report
+from assay.scan.match.engine import best_engine
+from assay.scan.match.matcher import Engine, Found
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
 from benchmarks.labelled import COMMIT, Sample, Scanned

@@ -25,12 +25,12 @@ from pathlib import Path
 
 import aiohttp
 
-from assay.app.opened import App, open_app
+from assay.app.app import App, open_app
 from assay.settings import SECRET_FIELDS, Settings, variable
-from assay.store.copies import read_lag
-from assay.store.database import open_database
-from assay.store.embedded import Server, kill
-from assay.store.migrate import migrate
+from assay.store.database.database import open_database
+from assay.store.database.embedded import Server, kill
+from assay.store.database.migrate import migrate
+from assay.store.feed.edge_rows import read_lag
 from benchmarks.pipeline import Shape, a_command, a_github, submit_all, until_decided
 
 NAME = "bench-0/skills/skill-0"

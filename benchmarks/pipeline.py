@@ -22,20 +22,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay.app.opened import App, open_app
-from assay.app.tools import open_tools
+from assay.app.app import App, open_app
+from assay.app.worker import open_tools
 from assay.model.ids import new_id
+from assay.model.job import Job
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.submission import ACTIVE, Origin, State, Submission
 from assay.pipeline import Tools, process
-from assay.queue.job import Job
 from assay.queue.worker import WorkerOptions
 from assay.settings import Settings, variable, with_secrets
-from assay.store.counts import count_by_state
-from assay.store.database import open_database
-from assay.store.embedded import Server
-from assay.store.migrate import migrate
-from assay.submit.accept import Request, accept_submission
+from assay.store.database.database import open_database
+from assay.store.database.embedded import Server
+from assay.store.database.migrate import migrate
+from assay.store.submissions.counts import count_by_state
+from assay.submit.admission import Request, accept_submission
 
 # What a request to GitHub takes at best from a well-connected machine.
 LATENCY_MS = 50
@@ -67,7 +67,7 @@ class Shape:
 @contextmanager
 def a_github(shape: Shape, latency_ms: int = 0) -> Iterator[dict[str, Any]]:
     """The loopback GitHub in a process of its own."""
-    command = [sys.executable, "-m", "assay.github.fake", "--port", "0"]
+    command = [sys.executable, "-m", "tests.support.fake_github", "--port", "0"]
     command += ["--repositories", str(shape.repositories), "--skills-per-repository", str(shape.skills)]
     command += ["--latency-ms", str(latency_ms)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from assay.store.counts import fold_counts
-from assay.store.database import open_database
+from assay.store.database.database import open_database
+from assay.store.submissions.counts import fold_counts
 
 CHUNK = 250_000
 DAYS = 180

@@ -19,7 +19,7 @@ import asyncpg
 import httpx
 from litestar import Litestar, Response, get
 
-from assay.app.opened import App
+from assay.app.app import App
 from assay.web.app import create_app
 from benchmarks.catalogue import Catalogue, fill_catalogue
 from benchmarks.pipeline import Shape, a_github, a_registry, one_at_a_time

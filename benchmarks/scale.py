@@ -27,14 +27,14 @@ from assay.model.repository import Host, RepositoryName
 from assay.model.submission import ACTIVE, CATEGORIES, Category
 from assay.model.submission_list import Filters, Sort, order_by
 from assay.serve.cursor import encode_cursor
-from assay.serve.position import read_places
-from assay.serve.queue import QueueQuery, list_name, read_queue
-from assay.serve.stats import read_stats
-from assay.serve.stuck import read_stuck
-from assay.serve.submission import read_submission
-from assay.store.database import Database, open_database
-from assay.store.embedded import Server
-from assay.store.migrate import migrate
+from assay.serve.queue.position import read_places
+from assay.serve.queue.queue import QueueQuery, list_name, read_queue
+from assay.serve.queue.stuck import read_stuck
+from assay.serve.submissions.stats import read_stats
+from assay.serve.submissions.submission import read_submission
+from assay.store.database.database import Database, open_database
+from assay.store.database.embedded import Server
+from assay.store.database.migrate import migrate
 from benchmarks.population import Population, populate
 
 REPEATS = 200

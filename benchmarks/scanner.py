@@ -23,7 +23,7 @@ from typing import Any
 from assay.model.source import Source
 from assay.scan.ruleset import Ruleset, load_ruleset
 from assay.scan.scan import scan_source
-from assay.scanners.saved_engine import user_cache_folder, with_saved_engine
+from assay.scan_pool.saved_engine import user_cache_folder, with_saved_engine
 from benchmarks.accuracy import Share, accuracy, left_out_figures
 from benchmarks.labelled import COMMIT, Sample, Scanned, read_corpus, scan_samples
 from benchmarks.left_out import without_own_patterns

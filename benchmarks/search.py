@@ -23,12 +23,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.category import Category
 from assay.model.skill import Tier
 from assay.model.skill_list import Filters, Sort
-from assay.serve.listing import read_listing
-from assay.serve.search import read_skills
-from assay.serve.skill_query import SkillQuery
-from assay.store.database import Database, open_database
-from assay.store.embedded import Server
-from assay.store.migrate import migrate
+from assay.serve.skills.listing import read_listing
+from assay.serve.skills.query import SkillQuery
+from assay.serve.skills.search import read_skills
+from assay.store.database.database import Database, open_database
+from assay.store.database.embedded import Server
+from assay.store.database.migrate import migrate
 from benchmarks.catalogue import COMMON, RARE, REAL, Catalogue, fill_catalogue
 from benchmarks.scale import a_server
 

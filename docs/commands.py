@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from assay.cli.lazy import load
 from assay.cli.main import Commands
+from assay.cli.ui.lazy import load
 
 ESCAPED_BAR = "\\|"
 # Lines of a help that begin with a number and two spaces are a list.

@@ -1,6 +1,6 @@
 """The table of the policy, as the code has it."""
 
-from assay.judge.policy import TABLE
+from assay.policy.policy import TABLE
 
 
 def policy_table() -> str:

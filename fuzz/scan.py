@@ -15,10 +15,10 @@ import atheris  # type: ignore[import-untyped]
 with atheris.instrument_imports(include=["assay.scan"]):
     from assay.scan import scan
 
-from tests.scan.promises import check_report
+from tests.support.scan.promises import check_report
 
 from assay.model.source import Source
-from assay.scan.matcher import RegexEngine
+from assay.scan.match.matcher import RegexEngine
 from assay.scan.ruleset import Ruleset, load_ruleset
 
 PATHS = (

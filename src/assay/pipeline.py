@@ -8,35 +8,35 @@ import structlog
 from assay.blobs.blobs import Blobs
 from assay.certify.certify import certify_source
 from assay.certify.keys import SigningKeys
-from assay.current import running
 from assay.fetch.flight import SingleFlight
 from assay.fetch.source import Fetcher, Resolution
-from assay.judge.answer import covers
-from assay.judge.policy import Policy, judge_report, weigh
-from assay.judges.judge import Judge
+from assay.llm.answer import covers
+from assay.llm.judge import Judge
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, ScannerError, Unavailable
 from assay.model.finding import Report
+from assay.model.job import Job
 from assay.model.repository import Repository
 from assay.model.source import Source
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Decision, Weighed
-from assay.publish.ledger import Ledger, QueuePaused, Started
+from assay.moderation.withdraw import take_down_listing
+from assay.policy.policy import Policy, judge_report, weigh
+from assay.publish.group_commit import Ledger, QueuePaused, Started
 from assay.publish.postpone import give_up, retry_or_fail, snooze
 from assay.publish.publish import Approved, listed_as
 from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
-from assay.publish.withdraw import take_down_listing
-from assay.queue.job import Job
 from assay.queue.outcome import Again, Done, Outcome, Paused
 from assay.queue.retry import RetryBudget
-from assay.scan.front_matter import describe
-from assay.scanners.pool import Scanners
-from assay.store.database import Database
-from assay.store.identity import record_identity
-from assay.store.listings import hold_listing
-from assay.store.scans import Examined
-from assay.store.transitions import LostLease, renew
-from assay.submit.accept import Request, accept_submission
+from assay.runtime.current_task import running
+from assay.scan.text.front_matter import describe
+from assay.scan_pool.pool import Scanners
+from assay.store.database.database import Database
+from assay.store.repositories.identity import record_identity
+from assay.store.scans.scans import Examined
+from assay.store.submissions.transitions import LostLease, renew
+from assay.store.versions.status import hold_listing
+from assay.submit.admission import Request, accept_submission
 
 log = structlog.get_logger()
 # So long a job that another worker took over is left alone; by then that one has ended it, or is gone.

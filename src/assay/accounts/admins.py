@@ -7,8 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.accounts.sign_in import check_login
 from assay.model.errors import Conflict, NotFound
 from assay.model.ids import new_id
-from assay.store.accounts import add_local, disable, enable, find_local
-from assay.store.audit import record_audit
+from assay.store.operations.audit import record_audit
+from assay.store.people.accounts import add_local, disable, enable, find_local
 
 ACTOR = "command line"
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.account import Account, Role
-from assay.store.accounts import set_role
-from assay.store.audit import record_audit
+from assay.store.operations.audit import record_audit
+from assay.store.people.accounts import set_role
 
 
 async def give_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:

@@ -16,11 +16,11 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.accounts.roles import keep_role
-from assay.accounts.seal import Claims, Purpose, Seal
+from assay.accounts.signed_claims import Claims, Purpose, Seal
 from assay.model.account import Account, Role
 from assay.model.ids import new_id
-from assay.store.audit import record_audit
-from assay.store.sessions import (
+from assay.store.operations.audit import record_audit
+from assay.store.people.sessions import (
     Session,
     add_session,
     forget_sessions,

@@ -8,19 +8,19 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.accounts.login_throttle import attempt_key, count_sign_in
 from assay.accounts.passwords import is_password
 from assay.accounts.roles import give_role
-from assay.accounts.seal import Seal
 from assay.accounts.sessions import Granted, start_session
-from assay.accounts.throttle import attempt_key, count_sign_in
+from assay.accounts.signed_claims import Seal
 from assay.github.oauth import GitHubUser
 from assay.model.account import ANONYMOUS, Account
 from assay.model.errors import Forbidden, Invalid, Unauthenticated
 from assay.model.ids import new_id
-from assay.store.accounts import find_local, lock_github
-from assay.store.attempts import forget_attempts
-from assay.store.audit import record_audit
-from assay.store.database import Database
+from assay.store.database.database import Database
+from assay.store.operations.audit import record_audit
+from assay.store.people.accounts import find_local, lock_github
+from assay.store.people.attempts import forget_attempts
 
 LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

@@ -19,10 +19,10 @@ from assay.model.account import Account, Caller, Role
 from assay.model.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from assay.model.ids import new_id
 from assay.model.source import digest_of
-from assay.store.accounts import lock_account, revoke_proofs
-from assay.store.audit import record_audit
-from assay.store.sessions import is_open_session
-from assay.store.tokens import AccountToken, add_token, find_token, list_tokens, note_use, revoke_token
+from assay.store.operations.audit import record_audit
+from assay.store.people.accounts import lock_account, revoke_proofs
+from assay.store.people.sessions import is_open_session
+from assay.store.people.tokens import AccountToken, add_token, find_token, list_tokens, note_use, revoke_token
 
 PREFIX = "vsk_"
 FORM = re.compile(r"vsk_[A-Za-z0-9_-]{43}")

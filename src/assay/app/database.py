@@ -1,7 +1,7 @@
 """Which database the settings mean."""
 
 from assay.settings import Settings
-from assay.store.embedded import Server
+from assay.store.database.embedded import Server
 
 
 def database_url(settings: Settings) -> str:

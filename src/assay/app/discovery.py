@@ -3,15 +3,15 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from assay.app.opened import App
+from assay.app.app import App
 from assay.discover.all_sources import SourceOptions, all_sources
 from assay.discover.crawl import Asked, Crawler
-from assay.discover.look import Looker
+from assay.discover.inspect import Looker
 from assay.discover.sources.registries import Registry
 from assay.discover.web import open_web
 from assay.model.discovery import MOST_RESULTS, RegistryKind
 from assay.model.repository import Host, RepositoryName
-from assay.serve.starter import starter_skills
+from assay.serve.skills.starter import starter_skills
 from assay.settings import Settings
 
 

@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from assay.github.answers import Answers
-from assay.github.book import MOST_CALLS, PART
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
 from assay.github.identities import open_identities
+from assay.github.response_cache import Answers
+from assay.github.shared_budget import MOST_CALLS, PART
 from assay.model.clock import Clock
 from assay.settings import Settings
-from assay.store.allowances import AllowanceBook
-from assay.store.database import Database
-from assay.store.github_answers import AnswerShelf
+from assay.store.database.database import Database
+from assay.store.repositories.cached_responses import AnswerShelf
+from assay.store.repositories.call_budgets import AllowanceBook
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from assay.model.errors import Invalid
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import read_ruleset
+from assay.scan_pool.rule_folder import read_ruleset
 from assay.settings import Settings, variable
 
 

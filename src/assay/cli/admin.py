@@ -14,12 +14,12 @@ from assay import settings
 from assay.accounts.admins import create_admin, disable_account
 from assay.accounts.passwords import hash_password
 from assay.app.database import database_url
-from assay.cli.stopping import run_until_done
+from assay.cli.process.stopping import run_until_done
 from assay.model.account import Account
 from assay.model.errors import Invalid
-from assay.store.accounts import list_admins
-from assay.store.database import Database, open_database
-from assay.store.migrate import check_schema
+from assay.store.database.database import Database, open_database
+from assay.store.database.migrate import check_schema
+from assay.store.people.accounts import list_admins
 
 app = typer.Typer(no_args_is_help=True, help="Administrators: create, list, disable.")
 Login = Annotated[str, typer.Argument(help="The login, in any case.")]

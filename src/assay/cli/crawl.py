@@ -12,22 +12,22 @@ from rich.live import Live
 from rich.table import Table
 
 from assay import settings
+from assay.app.app import open_app
 from assay.app.discovery import discovery_asked, known_repositories, open_crawler
-from assay.app.opened import open_app
-from assay.cli.exits import Exit, worst
-from assay.cli.logs import set_up_logs
-from assay.cli.options import AsJson
-from assay.cli.stopping import run_command, run_until_done, stopping_event
-from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
+from assay.cli.process.stopping import run_command, run_until_done, stopping_event
+from assay.cli.ui.exits import Exit, worst
+from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.terminal import a_table, cell, open_console, print_json, print_line
 from assay.discover.all_sources import named
 from assay.discover.crawl import Asked, Crawler, Progress
 from assay.discover.dry_run import DryRun, try_out
 from assay.discover.schedule import register, run_once, run_schedule
 from assay.discover.source import Source
 from assay.model.discovery import MOST_RESULTS, RunOutcome, Tally
-from assay.queue.heartbeat import heartbeat
+from assay.runtime.heartbeat import heartbeat
 from assay.settings import Settings
-from assay.store.discovery_runs import RunRecord
+from assay.store.discovery.runs import RunRecord
 
 log = structlog.get_logger()
 BY = "assay crawl"

@@ -2,16 +2,16 @@
 
 from importlib.resources import as_file, files
 
-from assay.cli.admissions import Wish, hand_in
-from assay.cli.answers import DetailRead, read
-from assay.cli.client import Registry, open_registry
-from assay.cli.folder import LocalSkill, find_skills
-from assay.cli.options import Url
-from assay.cli.report import show_verdicts
-from assay.cli.stopping import run_command
-from assay.cli.targets import Upload
-from assay.cli.terminal import open_console, print_line
-from assay.cli.waiting import wait_for_all
+from assay.cli.process.stopping import run_command
+from assay.cli.registry.admissions import Wish, hand_in
+from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.folder import LocalSkill, find_skills
+from assay.cli.registry.responses import DetailRead, read
+from assay.cli.registry.targets import Upload
+from assay.cli.registry.wait import wait_for_all
+from assay.cli.ui.options import Url
+from assay.cli.ui.submissions import show_verdicts
+from assay.cli.ui.terminal import open_console, print_line
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 

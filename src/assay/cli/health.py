@@ -4,17 +4,17 @@ import msgspec
 import typer
 
 from assay import settings
-from assay.app.opened import open_app
-from assay.cli.exits import Exit
-from assay.cli.logs import set_up_logs
-from assay.cli.options import AsJson
-from assay.cli.progress import a_bar
-from assay.cli.stopping import run_command
-from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
-from assay.projection.drift import read_skills_health
+from assay.app.app import open_app
+from assay.cli.process.stopping import run_command
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.progress import a_bar
+from assay.cli.ui.terminal import a_table, cell, open_console, print_json, print_line
+from assay.edge_sync.drift import read_skills_health
 from assay.settings import Settings
-from assay.store.counts import count_skills
-from assay.web.admin.edge_copy import SkillsHealthView, present_skills_health
+from assay.store.submissions.counts import count_skills
+from assay.web.operations.edge_copy import SkillsHealthView, present_skills_health
 
 SHOWN = 20
 

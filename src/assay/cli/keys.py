@@ -4,14 +4,14 @@ import typer
 from rich.table import Table
 
 from assay import settings
-from assay.app.opened import key_files, open_app
-from assay.cli.options import AsJson
-from assay.cli.stopping import run_until_done
-from assay.cli.terminal import open_console, print_json
-from assay.keyring import rotate_keys
+from assay.app.app import key_files, open_app
+from assay.app.keys import rotate_keys
+from assay.cli.process.stopping import run_until_done
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.terminal import open_console, print_json
 from assay.settings import Settings
-from assay.store.audit import record_audit
-from assay.store.keys import KnownKey, list_keys, register_keys, retire_keys
+from assay.store.operations.audit import record_audit
+from assay.store.versions.keys import KnownKey, list_keys, register_keys, retire_keys
 
 app = typer.Typer(no_args_is_help=True, help="The keys that sign: list, rotate.")
 BY = "assay keys rotate"

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 import typer
 
 from assay import __version__
-from assay.cli.exits import exit_of_error
-from assay.cli.lazy import Lazy, LazyGroup
-from assay.cli.terminal import visible
+from assay.cli.ui.exits import exit_of_error
+from assay.cli.ui.lazy import Lazy, LazyGroup
+from assay.cli.ui.terminal import visible
 from assay.model.errors import AssayError
 
 
@@ -33,7 +33,7 @@ class Commands(LazyGroup):
         "scan-node": Lazy("assay.cli.scan_node:scan_node", "Run external scan tools on what is published."),
         "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
         "seed": Lazy("assay.cli.seed:seed", "Submit the 118 well-known skills of the starter catalogue."),
-        "import": Lazy("assay.cli.importing.app:app", "Bring in what other registries leave behind."),
+        "import": Lazy("assay.cli.import_:app", "Bring in what other registries leave behind."),
         "rebuild-index": Lazy("assay.cli.rebuild_index:rebuild_index", "Make the edge copy anew from the tables."),
         "health": Lazy(
             "assay.cli.health:health",

@@ -2,10 +2,10 @@
 
 from assay import settings
 from assay.app.database import database_url
-from assay.cli.stopping import run_until_done
-from assay.store.database import open_database
-from assay.store.migrate import head
-from assay.store.migrate import migrate as run_migrations
+from assay.cli.process.stopping import run_until_done
+from assay.store.database.database import open_database
+from assay.store.database.migrate import head
+from assay.store.database.migrate import migrate as run_migrations
 
 
 def migrate() -> None:

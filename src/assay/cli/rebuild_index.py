@@ -1,18 +1,18 @@
 """`assay rebuild-index`: makes the edge copy anew, with progress."""
 
 from assay import settings
-from assay.app.looks import backfill_of
-from assay.app.opened import open_app
-from assay.cli.logs import set_up_logs
-from assay.cli.options import AsJson
-from assay.cli.progress import a_bar
-from assay.cli.stopping import run_command
-from assay.cli.terminal import open_console, print_json
+from assay.app.app import open_app
+from assay.app.maintenance import backfill_of
+from assay.cli.process.stopping import run_command
+from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.progress import a_bar
+from assay.cli.ui.terminal import open_console, print_json
 from assay.edge.values import RebuildValue
-from assay.projection.rebuild import Rebuilt, rebuild
+from assay.edge_sync.rebuild import Rebuilt, rebuild
 from assay.settings import Settings
-from assay.store.audit import record_audit
-from assay.store.counts import count_skills
+from assay.store.operations.audit import record_audit
+from assay.store.submissions.counts import count_skills
 
 BY = "assay rebuild-index"
 

@@ -3,21 +3,21 @@
 from uuid import UUID
 
 from assay import settings
-from assay.app.looks import open_replay
-from assay.app.opened import open_app
+from assay.app.app import open_app
+from assay.app.maintenance import open_replay
 from assay.app.rules import rules_of
-from assay.cli.logs import set_up_logs
-from assay.cli.options import AsJson
-from assay.cli.progress import a_bar
-from assay.cli.rulesets import RulesetFolder
-from assay.cli.stopping import run_command
-from assay.cli.terminal import open_console, print_json, print_line
-from assay.replay import Replayed
+from assay.cli.process.stopping import run_command
+from assay.cli.scan.rulesets import RulesetFolder
+from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.progress import a_bar
+from assay.cli.ui.terminal import open_console, print_json, print_line
+from assay.maintenance.replay_ruleset import Replayed
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import read_ruleset
+from assay.scan_pool.rule_folder import read_ruleset
 from assay.settings import Settings
-from assay.store.counts import count_skills
-from assay.store.replays import Flip, list_flips
+from assay.store.scans.replays import Flip, list_flips
+from assay.store.submissions.counts import count_skills
 
 PAGE = 500
 

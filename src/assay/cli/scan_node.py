@@ -12,17 +12,17 @@ import aiohttp
 import typer
 
 from assay import __version__, settings
-from assay.cli.address import address_of
-from assay.cli.logs import set_up_logs
-from assay.cli.options import Url
-from assay.cli.stopping import run_until_done, stopping_event
-from assay.cli.terminal import say
+from assay.cli.process.stopping import run_until_done, stopping_event
+from assay.cli.registry.address import address_of
+from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.options import Url
+from assay.cli.ui.terminal import say
 from assay.deepscan.install import default_folder, install, is_installed
 from assay.deepscan.node import Node, NodeOptions
 from assay.deepscan.receiver import receiving
 from assay.deepscan.registry import RegistryClient
 from assay.deepscan.tool import Tool
-from assay.deepscan.tools.found import find_tools, missing_tools
+from assay.deepscan.tools.installed import find_tools, missing_tools
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, Unauthenticated, Unavailable
 from assay.model.ids import new_id

@@ -5,13 +5,13 @@ from collections import Counter
 import typer
 
 from assay import settings
-from assay.cli.client import open_registry
-from assay.cli.exits import Exit
-from assay.cli.options import AsJson, Url
-from assay.cli.refusals import Json
-from assay.cli.stopping import run_command
-from assay.cli.terminal import print_json, say, visible
-from assay.serve.starter import starter_skills
+from assay.cli.process.stopping import run_command
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import print_json, say, visible
+from assay.serve.skills.starter import starter_skills
 
 
 def seed(url: Url = None, as_json: AsJson = False) -> None:

@@ -8,18 +8,18 @@ from uuid import UUID
 import typer
 
 from assay import settings
-from assay.cli.address import own_proof
-from assay.cli.admissions import Admission, Wish, hand_in
-from assay.cli.answers import DetailRead, read
-from assay.cli.client import Registry, open_registry
-from assay.cli.exits import Exit, exit_of_state, worst
-from assay.cli.options import AsJson, Url
-from assay.cli.refusals import Json
-from assay.cli.report import page_for, show_admissions, show_verdicts
-from assay.cli.stopping import run_command
-from assay.cli.targets import Targets, Upload, read_targets
-from assay.cli.terminal import open_console, print_json, say
-from assay.cli.waiting import wait_for_all
+from assay.cli.process.stopping import run_command
+from assay.cli.registry.address import own_proof
+from assay.cli.registry.admissions import Admission, Wish, hand_in
+from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import DetailRead, read
+from assay.cli.registry.targets import Targets, Upload, read_targets
+from assay.cli.registry.wait import wait_for_all
+from assay.cli.ui.exits import Exit, exit_of_state, worst
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.submissions import page_for, show_admissions, show_verdicts
+from assay.cli.ui.terminal import open_console, print_json, say
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 

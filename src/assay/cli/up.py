@@ -10,11 +10,11 @@ from rich.console import Console
 from assay import __version__, settings
 from assay.app.database import database_url, embedded_server
 from assay.app.rules import rules_of
-from assay.cli.listening import listen
 from assay.cli.migrate import migrate_database
+from assay.cli.process.listen import listen
+from assay.cli.process.stopping import run_until_done, stopping_event
+from assay.cli.process.supervisor import Child, keep_alive, keep_server_alive
 from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there
-from assay.cli.stopping import run_until_done, stopping_event
-from assay.cli.supervisor import Child, keep_alive, keep_server_alive
 from assay.model.errors import Conflict
 from assay.settings import Settings
 

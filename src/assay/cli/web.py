@@ -13,14 +13,14 @@ from litestar.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from assay import settings
-from assay.app.opened import open_app
-from assay.cli.listening import listen
-from assay.cli.logs import set_up_logs
-from assay.cli.stopping import run_until_done, stopping_event
-from assay.queue.heartbeat import heartbeat
+from assay.app.app import open_app
+from assay.cli.process.listen import listen
+from assay.cli.process.stopping import run_until_done, stopping_event
+from assay.cli.ui.logs import set_up_logs
+from assay.runtime.heartbeat import heartbeat
 from assay.settings import Settings
 from assay.web.app import create_app, create_hub
-from assay.web.stream import CUT
+from assay.web.http.sse import CUT
 
 STOP_SECONDS = 10
 MOST_FILES = 65_536

@@ -6,21 +6,22 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.app.looks import open_pusher, open_second_look, open_watch, watch_limits
-from assay.app.opened import open_app
-from assay.app.tools import open_tools, pause_gate, worker_options
-from assay.chores import all_chores
-from assay.cli.logs import set_up_logs
-from assay.cli.stopping import run_until_done, stopping_event
+from assay.app.app import open_app
+from assay.app.maintenance import open_pusher, open_second_look, open_watch, watch_limits
+from assay.app.worker import open_tools, pause_gate, worker_options
+from assay.cli.process.stopping import run_until_done, stopping_event
+from assay.cli.ui.logs import set_up_logs
+from assay.edge_sync.projector import Projector
+from assay.maintenance.schedule import all_chores
 from assay.pipeline import process
-from assay.projection.projector import Projector
-from assay.queue.heartbeat import InFlight, heartbeat
-from assay.queue.periodic import run_chore
+from assay.queue.in_flight import InFlight
 from assay.queue.worker import run_worker
-from assay.scanners.pool import preparing
+from assay.runtime.heartbeat import heartbeat
+from assay.runtime.periodic import run_chore
+from assay.scan_pool.pool import preparing
 from assay.settings import Settings
-from assay.store.chores import register_chores
-from assay.store.database import PoolOptions, open_database
+from assay.store.database.database import PoolOptions, open_database
+from assay.store.operations.periodic_jobs import register_chores
 
 # One for its page, and for a rebuild one more that keeps others away.
 PROJECTOR_CONNECTIONS = 3

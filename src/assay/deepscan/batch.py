@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
+from assay.cage.run import Command, Ended, Limits, run_caged
 from assay.deepscan.excerpt import LONGEST_MESSAGE, excerpt_of, plain
-from assay.deepscan.sandbox import Command, Ended, Limits, run_caged
 from assay.deepscan.tool import Reading, Tool, ToolBroken, ToolFailed
 from assay.deepscan.tools.secret import FAMILY as SECRET
 from assay.deepscan.workplace import CANARY, Skill, Workplace, has_kind, places

@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.deepscan.messages import DispatchedScan, NodeMessage, Work, checked_url
 from assay.model.deep_scan import DeepScan, DeepTool
-from assay.store.deep_scans import Leased, claim, extend_leases, give_back_expired
-from assay.store.scan_nodes import ScanNode, see_node
+from assay.store.scans.deep_scans import Leased, claim, extend_leases, give_back_expired
+from assay.store.scans.scan_nodes import ScanNode, see_node
 
 
 async def register_node(db: AsyncConnection, said: NodeMessage, *, now: datetime, lease_seconds: float) -> int:

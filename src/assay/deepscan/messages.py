@@ -10,7 +10,7 @@ import msgspec
 from assay.model.deep_scan import MOST_FINDINGS, RESULTS, DeepStatus, DeepTool
 from assay.model.errors import Invalid
 from assay.model.finding import Severity
-from assay.model.written import WITHOUT_NUL
+from assay.model.text import WITHOUT_NUL
 
 MOST_AT_ONCE = 200
 LARGEST_RESULT_BYTES = 512 * 1024

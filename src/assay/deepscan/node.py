@@ -7,10 +7,10 @@ from uuid import UUID
 
 import structlog
 
+from assay.cage.run import Limits
 from assay.deepscan.batch import prepare, scan_batch
 from assay.deepscan.messages import DispatchedScan, FindingMessage, NodeMessage, ScanResult, Work
 from assay.deepscan.registry import RegistryClient
-from assay.deepscan.sandbox import Limits
 from assay.deepscan.tool import Tool, ToolBroken
 from assay.deepscan.workplace import Skill
 from assay.model.deep_scan import DeepResult, DeepStatus, DeepTool

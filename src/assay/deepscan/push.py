@@ -16,10 +16,10 @@ from assay.deepscan.signature import sign
 from assay.model.clock import Clock
 from assay.model.deep_scan import DeepTool
 from assay.model.errors import Unavailable
-from assay.serve.scan_nodes import is_node_alive
-from assay.store.database import Database
-from assay.store.deep_scans import Leased, release
-from assay.store.scan_nodes import ScanNode, count_push, list_nodes
+from assay.serve.scans.scan_nodes import is_node_alive
+from assay.store.database.database import Database
+from assay.store.scans.deep_scans import Leased, release
+from assay.store.scans.scan_nodes import ScanNode, count_push, list_nodes
 
 log = structlog.get_logger()
 EVERY_SECONDS = 5

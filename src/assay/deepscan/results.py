@@ -7,19 +7,19 @@ from types import MappingProxyType
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.control.blocklist import block
 from assay.deepscan.excerpt import LONGEST_EXCERPT, LONGEST_MESSAGE, LONGEST_NAME, plain
 from assay.deepscan.messages import FindingMessage, ScanResult
-from assay.judge.policy import SURE
 from assay.model.blocklist import BlocklistEntry, Target, Threat
 from assay.model.deep_scan import RESULTS, DeepResult, DeepScan, DeepStatus
 from assay.model.errors import Conflict
 from assay.model.finding import Finding, Severity
 from assay.model.ids import new_id
-from assay.store.audit import record_audit
-from assay.store.blocklist import check_blocklist, hold_blocklist_alone
-from assay.store.deep_scans import MOST_ATTEMPTS, finish, lock_scan, try_again
-from assay.store.deliveries import take_delivery
+from assay.moderation.blocklist import block
+from assay.policy.policy import SURE
+from assay.store.moderation.blocklist import check_blocklist, hold_blocklist_alone
+from assay.store.operations.audit import record_audit
+from assay.store.scans.deep_scans import MOST_ATTEMPTS, finish, lock_scan, try_again
+from assay.store.scans.deliveries import take_delivery
 
 THREATS: Mapping[str, Threat] = MappingProxyType(
     {"credential-theft": Threat.CREDENTIAL_THEFT, "remote-code": Threat.MALWARE, "secret": Threat.OTHER}

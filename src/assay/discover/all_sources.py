@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from assay.discover.source import DAY, HOUR, Cadence, Source
 from assay.discover.sources.code_search import CodeSearch
 from assay.discover.sources.events import Events
-from assay.discover.sources.listed import Listed
+from assay.discover.sources.lists import Listed
 from assay.discover.sources.marketplaces import Marketplaces
 from assay.discover.sources.npm import Npm
 from assay.discover.sources.organisations import Organisations

@@ -14,16 +14,16 @@ from uuid import UUID
 import structlog
 
 from assay.discover.held_lease import HeldLease, LeaseLost
-from assay.discover.look import CALLS_PER_LOOK, Looker
+from assay.discover.inspect import CALLS_PER_LOOK, Looker
 from assay.discover.source import BudgetSpent, Meter, Page, Source, TooEarly, Unread, rhythm_of
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome, Tally
 from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.model.ids import new_id
-from assay.queue.turns import Bug, expecting
-from assay.store.database import AWAY, Database
-from assay.store.discovery_records import claim_fresh, list_fresh, release_held, seconds_until_due, take_found
-from assay.store.discovery_runs import RunRecord, add_to_run, begin_run, end_run, read_run
-from assay.store.discovery_sources import (
+from assay.runtime.loops import Bug, expecting
+from assay.store.database.database import AWAY, Database
+from assay.store.discovery.records import claim_fresh, list_fresh, release_held, seconds_until_due, take_found
+from assay.store.discovery.runs import RunRecord, add_to_run, begin_run, end_run, read_run
+from assay.store.discovery.sources import (
     Lease,
     failures_of,
     give_back,

@@ -9,8 +9,8 @@ from assay.discover.crawl import NOT_ALL, Asked, Crawler, Progress
 from assay.discover.source import BudgetSpent, Checkpoint, Meter, Page, Source, Unread
 from assay.model.discovery import RunOutcome, Tally
 from assay.model.errors import AssayError, RateLimited
-from assay.store.database import AWAY
-from assay.store.discovery_records import list_fresh
+from assay.store.database.database import AWAY
+from assay.store.discovery.records import list_fresh
 
 MOST_SHOWN = 100
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import structlog
 
 from assay.model.errors import Unavailable
-from assay.store.database import Database
-from assay.store.discovery_sources import renew_lease
+from assay.store.database.database import Database
+from assay.store.discovery.sources import renew_lease
 
 log = structlog.get_logger()
 

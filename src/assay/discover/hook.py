@@ -6,14 +6,14 @@ import msgspec
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.control.requeue import requeue_quietly
 from assay.discover.names import repository_named
 from assay.model.discovery import Candidate
 from assay.model.errors import Invalid
 from assay.model.repository import Host
-from assay.store.discovery_records import claim_fresh
-from assay.store.repositories import find_by_host_id, find_repository
-from assay.store.upstream import list_outdated, make_due
+from assay.operations.requeue import requeue_quietly
+from assay.store.discovery.records import claim_fresh
+from assay.store.repositories.repositories import find_by_host_id, find_repository
+from assay.store.repositories.upstream import list_outdated, make_due
 
 log = structlog.get_logger()
 BY = "github-webhook"

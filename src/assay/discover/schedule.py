@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from assay.discover.crawl import Asked, Crawler
 from assay.discover.source import Source, rhythm_of
 from assay.model.repository import RepositoryName
-from assay.queue.turns import keep_going
-from assay.store.database import Database
-from assay.store.discovery_runs import RunRecord
-from assay.store.discovery_sources import register_known, register_sources, seconds_until_run
+from assay.runtime.loops import keep_going
+from assay.store.database.database import Database
+from assay.store.discovery.runs import RunRecord
+from assay.store.discovery.sources import register_known, register_sources, seconds_until_run
 
 SHORTEST_SLEEP_SECONDS, LONGEST_SLEEP_SECONDS = 0.2, 30.0
 

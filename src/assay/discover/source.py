@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from assay.model.discovery import Candidate
 from assay.model.errors import AssayError, RateLimited, Unavailable
-from assay.store.discovery_sources import Rhythm
+from assay.store.discovery.sources import Rhythm
 
 Checkpoint = Mapping[str, Any]
 HOUR = 3_600.0

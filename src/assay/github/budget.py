@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import structlog
 
 from assay.github.auth import ANONYMOUS, Identity
-from assay.github.book import MOST_CALLS, PART, Book, NoBook
+from assay.github.call_budget import Purse
 from assay.github.headers import CORE
-from assay.github.purse import Purse
-from assay.model.allowance import UNKNOWN, WINDOW_SECONDS, Aside, Share, Window, shown_key
+from assay.github.shared_budget import MOST_CALLS, PART, Book, NoBook
+from assay.model.call_budget import UNKNOWN, WINDOW_SECONDS, Aside, Share, Window, shown_key
 from assay.model.errors import RateLimited, Unavailable
 
 log = structlog.get_logger()

@@ -10,13 +10,13 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from assay.github.answers import Answers
 from assay.github.auth import ANONYMOUS, Identity
 from assay.github.budget import ASK_WITH_ANOTHER_TOKEN, TokenBudget, rate_limited
+from assay.github.errors import error_of, message_in
 from assay.github.headers import RateLimits, asked_pause, is_used_up, poll_pause, resource_of, window_of, windows_of
-from assay.github.refusals import error_of, message_in
+from assay.github.response_cache import Answers
 from assay.github.trees import TRUNCATED, Tree, files_of
-from assay.model.allowance import Window
+from assay.model.call_budget import Window
 from assay.model.errors import NotFound, Unavailable
 from assay.model.repository import Host, RepositoryFacts, RepositoryName, TreeEntry
 

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from assay.model.allowance import Window
+from assay.model.call_budget import Window
 
 DEFAULT_PAUSE_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 3600

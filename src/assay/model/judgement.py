@@ -7,6 +7,7 @@ from assay.model.finding import Finding
 
 # The family of findings about the judging itself, in which nothing is a pass.
 INTEGRITY = "judge_integrity"
+STEERED, UNREAD, TOO_LARGE, ADDRESSED = "judge-steered", "judge-unread", "judge-too-large", "judge-addressed"
 # What a judge is: the prefix of its engine, before the name of the model.
 ENGINE_PREFIX = "llm/"
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from assay.model.category import Category
+from assay.model.listing_status import Remark, Standing, VersionStatus
 from assay.model.repository import RepositoryName
-from assay.model.standing import Remark, Standing, VersionStatus
 
 
 class Tier(StrEnum):

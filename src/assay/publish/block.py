@@ -7,9 +7,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.blocklist import BlocklistEntry, Target
 from assay.model.naming import repository_key, slug_of
 from assay.model.submission import State, Submission
-from assay.store.blocklist import find_blocks
-from assay.store.repositories import former_names
-from assay.store.transitions import Move, Step
+from assay.store.moderation.blocklist import find_blocks
+from assay.store.repositories.repositories import former_names
+from assay.store.submissions.transitions import Move, Step
 
 
 async def blocks_of(db: AsyncConnection, wanted: Sequence[tuple[Submission, str]]) -> Sequence[BlocklistEntry | None]:

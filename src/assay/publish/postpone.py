@@ -5,7 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.submission import Reason, State, Submission
 from assay.queue.outcome import Again, Done, Outcome
 from assay.queue.retry import RetryBudget
-from assay.store.transitions import Step, move, update_in_place
+from assay.store.submissions.transitions import Step, move, update_in_place
 
 NEXT_STEP = "Nothing is wrong with the skill; submit it again, or an operator can requeue it."
 

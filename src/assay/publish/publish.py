@@ -9,20 +9,24 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.certify.certify import certify
 from assay.certify.keys import SigningKeys
 from assay.model.errors import Conflict
+from assay.model.human_decisions import REJECTED, Said
 from assay.model.ids import new_id
+from assay.model.listing_status import VersionStatus
 from assay.model.naming import listing_name, slug_of
 from assay.model.review import Review
-from assay.model.said import REJECTED, Said
 from assay.model.skill import Certificate, Description, SkillVersion
 from assay.model.source import Source
-from assay.model.standing import VersionStatus
 from assay.model.submission import ACTIVE, Reason, State, Submission
 from assay.model.verdict import Path, Verdict, Weighed
 from assay.publish.block import blocked, blocks_of
 from assay.publish.refuse import refuse_submission
 from assay.publish.version import next_version
-from assay.store.listings import lock_skill, set_status
-from assay.store.publications import (
+from assay.store.moderation.reviews import find_approvals
+from assay.store.scans.rescans import add_second_looks
+from assay.store.scans.scans import Examined, save_scans
+from assay.store.skills.skills import list_versions
+from assay.store.submissions.transitions import LostLease, Move, Step, move_all, move_one
+from assay.store.versions.publications import (
     Listed,
     Listing,
     NewVersion,
@@ -31,11 +35,7 @@ from assay.store.publications import (
     lock_listing,
     make_live,
 )
-from assay.store.reviews import find_approvals
-from assay.store.scans import Examined, save_scans
-from assay.store.second_looks import add_second_looks
-from assay.store.skills import list_versions
-from assay.store.transitions import LostLease, Move, Step, move_all, move_one
+from assay.store.versions.status import lock_skill, set_status
 
 NO_REASON = dict.fromkeys(("reason_code", "reason_message", "next_step"))
 

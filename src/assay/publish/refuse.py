@@ -6,8 +6,8 @@ from assay.model.errors import AssayError
 from assay.model.source import Source
 from assay.model.submission import Reason, State, Submission
 from assay.model.verdict import Decision, Path, Verdict, Weighed
-from assay.store.scans import Examined, save_scans
-from assay.store.transitions import Step, move
+from assay.store.scans.scans import Examined, save_scans
+from assay.store.submissions.transitions import Step, move
 
 NEXT_STEPS = {
     "source_not_found": "Check the address and that the repository is public, then submit again.",

@@ -8,10 +8,10 @@ import msgspec
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.queue.enqueue import enqueue
-from assay.queue.job import Job, decode_job
-from assay.store.chores import read_position, save_position
-from assay.store.held_jobs import (
+from assay.model.job import Job, decode_job
+from assay.store.operations.periodic_jobs import read_position, save_position
+from assay.store.queue.enqueue import enqueue
+from assay.store.queue.held_jobs import (
     HeldJob,
     drop_held_jobs,
     give_back,
@@ -20,7 +20,7 @@ from assay.store.held_jobs import (
     set_aside,
     taken_keys,
 )
-from assay.store.orphans import Position, Window, end_of, find_orphans, lock_orphans
+from assay.store.queue.orphans import Position, Window, end_of, find_orphans, lock_orphans
 
 log = structlog.get_logger()
 AT_MOST = 1_000

@@ -16,10 +16,10 @@ from pgqueuer.domain.models import Context
 from pgqueuer.domain.models import Job as EngineJob
 
 from assay.model.errors import Unavailable
-from assay.queue.engine import NAMES, queries_on
-from assay.queue.job import ENTRYPOINT, Job, decode_job
+from assay.model.job import ENTRYPOINT, Job, decode_job
 from assay.queue.outcome import Again, Outcome, Paused
-from assay.store.database import is_outage
+from assay.store.database.database import is_outage
+from assay.store.queue.pgqueuer import NAMES, queries_on
 
 log = structlog.get_logger()
 Handler = Callable[[Job], Awaitable[Outcome]]

@@ -9,7 +9,7 @@ import re
 from functools import cached_property
 
 from assay.model.errors import Invalid
-from assay.scan.width import width_of
+from assay.scan.match.width import width_of
 
 # No match is longer, so that around the place where one ends this much text is enough to find it exactly.
 MAX_MATCH_BYTES = 1024

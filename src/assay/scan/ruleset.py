@@ -12,9 +12,9 @@ import msgspec
 
 from assay.model.errors import Invalid
 from assay.model.source import digest_of
-from assay.scan.disguises import ANYWHERE
-from assay.scan.engine import best_engine
-from assay.scan.matcher import Engine, Matcher
+from assay.scan.decode.disguises import ANYWHERE
+from assay.scan.match.engine import best_engine
+from assay.scan.match.matcher import Engine, Matcher
 from assay.scan.pattern import Pattern
 from assay.scan.rule import Check, Rule, validate_rule
 

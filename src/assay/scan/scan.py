@@ -4,24 +4,24 @@ from collections.abc import Iterator
 
 from assay.model.finding import Finding, Report, Severity
 from assay.model.source import Source
-from assay.scan.capabilities import capabilities_of
-from assay.scan.derive import MAX_DEPTH, derived_texts
-from assay.scan.disguises import ANYWHERE, DISGUISES
-from assay.scan.examine import MAX_FINDINGS_PER_RULE_AND_FILE, Seen, examine, examine_comments
-from assay.scan.files import FileKind, kind_of, text_of
-from assay.scan.fold import Folder
-from assay.scan.hidden import examine_hidden
-from assay.scan.matcher import TooManyMatches
-from assay.scan.program import Program, linked_programs
-from assay.scan.purpose import Purpose
+from assay.scan.checks.capabilities import capabilities_of
+from assay.scan.checks.hidden import examine_hidden
+from assay.scan.checks.purpose import Purpose
+from assay.scan.checks.structure import examine_structure
+from assay.scan.checks.unexamined import unexamined
+from assay.scan.decode.derive import MAX_DEPTH, derived_texts
+from assay.scan.decode.disguises import ANYWHERE, DISGUISES
+from assay.scan.flow.program import Program, linked_programs
+from assay.scan.flow.script import scripts_of
+from assay.scan.flow.trace import SeenIn, may_hold, trace
+from assay.scan.flow.trace_between import trace_between
+from assay.scan.match.confidence import MAX_FINDINGS_PER_RULE_AND_FILE, Seen, examine, examine_comments
+from assay.scan.match.matcher import TooManyMatches
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
-from assay.scan.script import scripts_of
-from assay.scan.structure import examine_structure
-from assay.scan.text import Text
-from assay.scan.trace import SeenIn, may_hold, trace
-from assay.scan.trace_between import trace_between
-from assay.scan.unexamined import unexamined
+from assay.scan.text.files import FileKind, kind_of, text_of
+from assay.scan.text.fold import Folder
+from assay.scan.text.text import Text
 
 # The code's part of what a report depends on; to be raised when equal rules would report something else.
 ENGINE = "assay-static/7"

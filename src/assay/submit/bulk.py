@@ -8,9 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import AssayError, Invalid
 from assay.model.ids import new_id
-from assay.queue.enqueue import CHUNK
-from assay.store.batches import announce_batch
-from assay.submit.accept import Accepted, Admission, Request, accept_submissions
+from assay.store.queue.enqueue import CHUNK
+from assay.store.submissions.batches import announce_batch
+from assay.submit.admission import Accepted, Admission, Request, accept_submissions
 
 MOST_ITEMS = 1_000
 Item = Request | Invalid

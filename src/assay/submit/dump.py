@@ -13,7 +13,7 @@ from assay.model.errors import AssayError, Invalid
 from assay.model.naming import listing_name, slug_of
 from assay.model.repository import RepositoryName
 from assay.model.submission import Origin
-from assay.submit.accept import Request
+from assay.submit.admission import Request
 from assay.submit.validate import DEFAULT_PATH, checked_skill_name, checked_skill_path, parse_repository_url
 
 SKILL_KEYS = "skill:"

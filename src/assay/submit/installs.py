@@ -8,9 +8,9 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.store.installs import add_installs
-from assay.store.names import other_names
-from assay.store.skills import find_skills
+from assay.store.skills.installs import add_installs
+from assay.store.skills.names import other_names
+from assay.store.skills.skills import find_skills
 
 PURPOSE = b"assay:installs"
 

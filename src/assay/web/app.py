@@ -18,54 +18,54 @@ from litestar.types import ASGIApp, Method, Scope
 from litestar.types.internal_types import PathParameterDefinition
 
 from assay import __version__
-from assay.app.opened import App
+from assay.app.app import App
 from assay.model.account import Caller
 from assay.model.errors import AssayError
-from assay.serve.live import Hub
-from assay.web.access import PUBLIC, SCHEMES, check_access, check_routes
-from assay.web.admin import blocklist as admin_blocklist
-from assay.web.admin import discovery as admin_discovery
-from assay.web.admin import edge_copy, replay, reports, repositories, reviews, suppressions
-from assay.web.admin import queue as admin_queue
-from assay.web.admin import versions as admin_versions
-from assay.web.api import account, audit, blocklist, changes, skills, submissions
-from assay.web.api.badges import badge
-from assay.web.api.event_views import encode_happenings
-from assay.web.api.queue import list_stuck, queue_health
-from assay.web.api.reports import get_report_status
-from assay.web.api.skill_lists import list_categories
-from assay.web.api.stats import catalogue_stats
-from assay.web.api.webhooks import take_scan_results
-from assay.web.auth import exchange, github, password, session
-from assay.web.behind import Behind, behind
-from assay.web.caller import caller_of
-from assay.web.errors import on_assay_error, on_bug, on_http_error
-from assay.web.flat_names import read_flat_names
-from assay.web.github_hook import github_hook
-from assay.web.head import answer_head
-from assay.web.headers import add_headers
-from assay.web.health import healthz, metrics, readyz
-from assay.web.internal import deep_scans
-from assay.web.pages import (
-    admin,
-    appeal,
-    home,
-    queue,
-    report,
-    rescan,
-    rss,
-    sign_in,
-    skill,
-    skill_list,
-    standing,
-    versions,
-)
-from assay.web.pages import reports as report_pages
-from assay.web.pages import reviews as review_pages
-from assay.web.pages.templates import load_templates
-from assay.web.parameters import refuse_what_is_not_read
-from assay.web.signed import answer_signed
-from assay.web.traffic import Traffic, count_requests
+from assay.serve.feed.hub import Hub
+from assay.web.discovery import api as admin_discovery
+from assay.web.discovery.github_webhook import github_hook
+from assay.web.feed import api as changes
+from assay.web.feed.events_json import encode_happenings
+from assay.web.http.access import PUBLIC, SCHEMES, check_access, check_routes
+from assay.web.http.caller import caller_of
+from assay.web.http.context import Behind, behind
+from assay.web.http.errors import on_assay_error, on_bug, on_http_error
+from assay.web.http.head import answer_head
+from assay.web.http.headers import add_headers
+from assay.web.http.parameters import refuse_what_is_not_read
+from assay.web.http.signing import answer_signed
+from assay.web.http.templates import load_templates
+from assay.web.http.traffic import Traffic, count_requests
+from assay.web.moderation import admin_blocklist, blocklist, reviews, suppressions
+from assay.web.moderation import admin_reports as reports
+from assay.web.moderation import appeal_page as appeal
+from assay.web.moderation import report_page as report
+from assay.web.moderation import reports_page as report_pages
+from assay.web.moderation import rescan_page as rescan
+from assay.web.moderation import reviews_page as review_pages
+from assay.web.moderation.reports import get_report_status
+from assay.web.operations import audit, edge_copy, replay, repositories
+from assay.web.operations import pages as admin
+from assay.web.operations.health import healthz, metrics, readyz
+from assay.web.people import account, exchange, github, password, session
+from assay.web.people import sign_in_page as sign_in
+from assay.web.queue import admin as admin_queue
+from assay.web.queue import pages as queue
+from assay.web.queue.api import list_stuck, queue_health
+from assay.web.scans import internal as deep_scans
+from assay.web.scans.webhook import take_scan_results
+from assay.web.skills import api as skills
+from assay.web.skills import home, rss
+from assay.web.skills import list_page as skill_list
+from assay.web.skills import pages as skill
+from assay.web.skills.badges import badge
+from assay.web.skills.flat_names import read_flat_names
+from assay.web.skills.lists import list_categories
+from assay.web.skills.stats import catalogue_stats
+from assay.web.submissions import api as submissions
+from assay.web.versions import admin as admin_versions
+from assay.web.versions import pages as versions
+from assay.web.versions import status_page as standing
 
 HERE = Path(__file__).parent
 LARGEST_BODY_BYTES = 16 * 1024 * 1024

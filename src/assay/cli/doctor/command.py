@@ -8,17 +8,17 @@ import typer
 from rich.text import Text
 
 from assay import settings
-from assay.app.opened import open_app
+from assay.app.app import open_app
 from assay.cli.doctor.check import Check, Health, ill, unknown
 from assay.cli.doctor.deep_scans import check_deep_scans
 from assay.cli.doctor.judge import check_judge
 from assay.cli.doctor.machine import check_machine
 from assay.cli.doctor.registry import check_registry
 from assay.cli.doctor.rules import check_rules
-from assay.cli.exits import Exit
-from assay.cli.options import AsJson
-from assay.cli.stopping import run_until_done
-from assay.cli.terminal import cell, open_console, print_json, print_line
+from assay.cli.process.stopping import run_until_done
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.terminal import cell, open_console, print_json, print_line
 from assay.model.errors import Conflict, Unavailable
 from assay.settings import Settings
 

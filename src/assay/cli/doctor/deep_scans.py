@@ -4,9 +4,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from assay.cage.run import Command, Limits, run_caged
 from assay.cli.doctor.check import Check, ill, odd, well
 from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there, tools_folder
-from assay.deepscan.sandbox import Command, Limits, run_caged
 from assay.settings import Settings
 
 NAME = "deep scans"

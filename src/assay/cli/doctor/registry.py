@@ -5,22 +5,22 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from itertools import chain
 
-from assay.app.looks import watch_limits
-from assay.app.opened import App
+from assay.app.app import App
+from assay.app.maintenance import watch_limits
 from assay.certify.hallmark import open_hallmark
 from assay.cli.doctor.check import Check, ill, odd, well
 from assay.cli.doctor.rules import check_running_rules
+from assay.edge_sync.drift import read_skills_health
 from assay.github.headers import CORE
 from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Source
-from assay.projection.drift import read_skills_health
-from assay.serve.alarm import WHAT_TO_DO, Code
-from assay.serve.queue_health import read_queue_health
-from assay.serve.search_probe import find_miss
-from assay.store.keys import list_keys
-from assay.store.selection import now_of
-from assay.store.skills import list_versions, sample_skills
+from assay.serve.operations.alarm import WHAT_TO_DO, Code
+from assay.serve.queue.health import read_queue_health
+from assay.serve.skills.search_probe import find_miss
+from assay.store.skills.skills import list_versions, sample_skills
+from assay.store.submissions.selection import now_of
+from assay.store.versions.keys import list_keys
 
 LOOKED_AT = 20
 SKEW = timedelta(seconds=5)

@@ -4,9 +4,9 @@ from assay.app.rules import rules_of
 from assay.cli.doctor.check import Check, ill, odd, well
 from assay.model.errors import Invalid
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import own_rule_ids
-from assay.serve.alarms import is_alive
-from assay.serve.queue_health import QueueHealth
+from assay.scan_pool.rule_folder import own_rule_ids
+from assay.serve.operations.alarms import is_alive
+from assay.serve.queue.health import QueueHealth
 from assay.settings import Settings
 
 NAME = "rules"

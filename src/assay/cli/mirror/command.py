@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.client import Registry, open_registry
 from assay.cli.mirror.folder import Folder, Kept
 from assay.cli.mirror.follow import follow_page
 from assay.cli.mirror.source import Upstream, read_keys
-from assay.cli.options import AsJson
-from assay.cli.stopping import run_until_done
-from assay.cli.terminal import print_json, say
+from assay.cli.process.stopping import run_until_done
+from assay.cli.registry.client import Registry, open_registry
+from assay.cli.ui.options import AsJson
+from assay.cli.ui.terminal import print_json, say
 from assay.model.errors import Conflict, NotFound, Unavailable
 
 EVERY_SECONDS = 30.0

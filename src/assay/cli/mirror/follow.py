@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from assay.cli.mirror.folder import WITHDRAWN, Folder, Kept
 from assay.cli.mirror.source import Upstream
-from assay.cli.refusals import Json
+from assay.cli.registry.errors import Json
 from assay.model.errors import Gone, NotFound
 
 PAGE = 500

@@ -10,8 +10,8 @@ import msgspec
 
 from assay.certify.hallmark import open_hallmark
 from assay.certify.signature import is_signed
-from assay.cli.client import TIMEOUT, Registry
-from assay.cli.refusals import Json
+from assay.cli.registry.client import TIMEOUT, Registry
+from assay.cli.registry.errors import Json
 from assay.fetch.archive import unpack_tar
 from assay.fetch.limits import MIB, Limits
 from assay.model.errors import Conflict, Invalid

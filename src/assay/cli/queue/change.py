@@ -6,16 +6,16 @@ from uuid import UUID
 
 import typer
 
-from assay.cli.address import admin_proof
-from assay.cli.answers import HandledRead, read
-from assay.cli.client import open_registry
-from assay.cli.exits import Exit, worst
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.ids import read_ids
 from assay.cli.queue.options import Ids, Why
-from assay.cli.refusals import Json
-from assay.cli.stopping import run_command
-from assay.cli.terminal import cell, open_console, print_json, print_line, state_cell
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import HandledRead, read
+from assay.cli.ui.exits import Exit, worst
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import cell, open_console, print_json, print_line, state_cell
 
 ADMIN = "/api/v1/admin/queue"
 MOST_AT_ONCE = 1_000

@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.address import admin_proof
-from assay.cli.admissions import SUBMISSIONS
-from assay.cli.answers import PageRead, StuckPageRead, read
-from assay.cli.client import Registry, open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.table import submission_table
-from assay.cli.refusals import Json
-from assay.cli.stopping import run_command
-from assay.cli.terminal import a_table, cell, open_console, print_json, print_line, state_cell
-from assay.cli.times import shown_duration
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.admissions import SUBMISSIONS
+from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import PageRead, StuckPageRead, read
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import a_table, cell, open_console, print_json, print_line, state_cell
+from assay.cli.ui.times import shown_duration
 from assay.model.submission import Category, Origin, State
 
 LARGEST_PAGE, MOST_ROWS, USUAL_ROWS = 500, 10_000, 50

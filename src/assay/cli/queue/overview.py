@@ -11,15 +11,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from assay.cli.admissions import SUBMISSIONS
-from assay.cli.answers import HealthRead, PageRead, PausedRead, read
-from assay.cli.client import Registry, open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_until_done
 from assay.cli.queue.table import submission_table
-from assay.cli.refusals import Json
-from assay.cli.stopping import run_until_done
-from assay.cli.terminal import cell, open_console, print_json
-from assay.cli.times import shown_duration
+from assay.cli.registry.admissions import SUBMISSIONS
+from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import HealthRead, PageRead, PausedRead, read
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import cell, open_console, print_json
+from assay.cli.ui.times import shown_duration
 from assay.model.errors import NotFound, Unavailable
 from assay.model.submission import Category
 

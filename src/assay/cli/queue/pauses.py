@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.address import admin_proof
-from assay.cli.answers import PauseRead, ResumedRead, read
-from assay.cli.client import open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.options import Why
-from assay.cli.stopping import run_command
-from assay.cli.terminal import open_console, print_json, print_line
-from assay.cli.times import read_duration
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.responses import PauseRead, ResumedRead, read
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import open_console, print_json, print_line
+from assay.cli.ui.times import read_duration
 
 PATH = "/api/v1/admin/queue/pause"
 LONGEST_SECONDS = 86_400

@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from assay import settings
-from assay.cli.address import admin_proof
-from assay.cli.answers import ReprocessedRead, read
-from assay.cli.client import open_registry
-from assay.cli.exits import Exit
-from assay.cli.options import AsJson, Url
-from assay.cli.progress import a_bar
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.change import ADMIN, change
-from assay.cli.refusals import Json
-from assay.cli.stopping import run_command
-from assay.cli.targets import repository_url
-from assay.cli.terminal import open_console, print_json, print_line, say
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import ReprocessedRead, read
+from assay.cli.registry.targets import repository_url
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.progress import a_bar
+from assay.cli.ui.terminal import open_console, print_json, print_line, say
 from assay.model.errors import Invalid
 from assay.model.submission import Origin, State
 

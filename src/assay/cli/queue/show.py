@@ -5,15 +5,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from assay.cli.admissions import SUBMISSIONS
-from assay.cli.answers import DetailRead, read
-from assay.cli.client import Registry, open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.ids import read_id
-from assay.cli.report import SEVERITY_COLOURS, page_for, why, worst_findings
-from assay.cli.stopping import run_command
-from assay.cli.terminal import a_table, cell, open_console, print_json, print_line, state_cell
-from assay.cli.times import shown_duration
+from assay.cli.registry.admissions import SUBMISSIONS
+from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.responses import DetailRead, read
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.submissions import SEVERITY_COLOURS, page_for, why, worst_findings
+from assay.cli.ui.terminal import a_table, cell, open_console, print_json, print_line, state_cell
+from assay.cli.ui.times import shown_duration
 
 Submission = Annotated[str, typer.Argument(metavar="ID", help="Id of a submission, or the address of its page.")]
 

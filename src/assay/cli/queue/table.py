@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.table import Table
 
-from assay.cli.answers import SubmissionRead
-from assay.cli.terminal import a_table, cell, state_cell
-from assay.cli.times import shown_duration
+from assay.cli.registry.responses import SubmissionRead
+from assay.cli.ui.terminal import a_table, cell, state_cell
+from assay.cli.ui.times import shown_duration
 
 WIDE = 120
 # Positions are counted up to here; one more stands for all that are further back.

@@ -5,14 +5,14 @@ from urllib.parse import quote
 
 import typer
 
-from assay.cli.address import admin_proof
-from assay.cli.answers import Read, read
-from assay.cli.client import open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.options import Why
-from assay.cli.refusals import Json
-from assay.cli.stopping import run_command
-from assay.cli.terminal import open_console, print_json, print_line
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import Read, read
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import open_console, print_json, print_line
 from assay.model.errors import Invalid
 
 Named = Annotated[str, typer.Argument(metavar="OWNER/REPOSITORY", help="As it is called on GitHub.")]

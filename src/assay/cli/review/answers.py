@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from assay.cli.answers import DetailRead, FindingRead, Read, SubmissionRead
+from assay.cli.registry.responses import DetailRead, FindingRead, Read, SubmissionRead
 
 
 class AppealRead(Read, frozen=True):

@@ -1,17 +1,17 @@
 """`assay review approve` and `reject`: the decision, with its reason."""
 
-from assay.cli.address import admin_proof
-from assay.cli.answers import read
-from assay.cli.client import open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.ids import read_id
 from assay.cli.queue.options import Why
-from assay.cli.refusals import Json
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.errors import Json
+from assay.cli.registry.responses import read
 from assay.cli.review.answers import DecisionRead, ReviewRead
 from assay.cli.review.lists import REVIEWS
 from assay.cli.review.show import Submission
-from assay.cli.stopping import run_command
-from assay.cli.terminal import open_console, print_json, print_line, state_cell
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import open_console, print_json, print_line, state_cell
 
 
 def approve(submission: Submission, reason: Why, url: Url = None, as_json: AsJson = False) -> None:

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.address import admin_proof
-from assay.cli.answers import read
-from assay.cli.client import open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.responses import read
 from assay.cli.review.answers import ReviewsRead, WaitingRead
-from assay.cli.stopping import run_command
-from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
-from assay.cli.times import shown_duration
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import a_table, cell, open_console, print_json, print_line
+from assay.cli.ui.times import shown_duration
 
 REVIEWS = "/api/v1/admin/reviews"
 

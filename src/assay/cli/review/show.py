@@ -5,16 +5,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from assay.cli.address import admin_proof
-from assay.cli.answers import read
-from assay.cli.client import open_registry
-from assay.cli.options import AsJson, Url
+from assay.cli.process.stopping import run_command
 from assay.cli.queue.ids import read_id
-from assay.cli.report import SEVERITY_COLOURS, why, worst_findings
+from assay.cli.registry.address import admin_proof
+from assay.cli.registry.client import open_registry
+from assay.cli.registry.responses import read
 from assay.cli.review.answers import ReviewRead
 from assay.cli.review.lists import REVIEWS
-from assay.cli.stopping import run_command
-from assay.cli.terminal import cell, open_console, print_json, print_line, state_cell
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.submissions import SEVERITY_COLOURS, why, worst_findings
+from assay.cli.ui.terminal import cell, open_console, print_json, print_line, state_cell
 
 Submission = Annotated[str, typer.Argument(metavar="ID", help="Id of a submission, or the address of its page.")]
 

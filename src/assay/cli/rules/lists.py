@@ -7,10 +7,10 @@ import msgspec
 import typer
 
 from assay.cli.rules.document import rule_document
-from assay.cli.rulesets import RulesetFolder
-from assay.cli.terminal import a_table, cell, open_console, print_json, print_line
+from assay.cli.scan.rulesets import RulesetFolder
+from assay.cli.ui.terminal import a_table, cell, open_console, print_json, print_line
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import read_ruleset
+from assay.scan_pool.rule_folder import read_ruleset
 
 
 class Format(StrEnum):

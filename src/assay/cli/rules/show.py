@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from assay.cli.rulesets import RulesetFolder
-from assay.cli.terminal import cell, open_console, print_line
+from assay.cli.scan.rulesets import RulesetFolder
+from assay.cli.ui.terminal import cell, open_console, print_line
 from assay.model.errors import NotFound
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import read_ruleset
+from assay.scan_pool.rule_folder import read_ruleset
 
 
 def show(

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.exits import Exit
-from assay.cli.rulesets import started
-from assay.cli.terminal import cell, open_console, print_line
+from assay.cli.scan.rulesets import started
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.terminal import cell, open_console, print_line
 from assay.model.finding import Finding
 from assay.model.source import Source
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
-from assay.scanners.rule_folder import own_rule_ids, read_ruleset
+from assay.scan_pool.rule_folder import own_rule_ids, read_ruleset
 
 
 def test(

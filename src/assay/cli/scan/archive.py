@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from assay.cli.folder import SKILL
+from assay.cli.registry.folder import SKILL
 from assay.cli.scan.place import Place, Root
 from assay.cli.scan.skill import Failed, Found
 from assay.fetch.archive import Archive

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from assay.cli.folder import SKILL
-from assay.cli.lazy import found_at
+from assay.cli.registry.folder import SKILL
 from assay.cli.scan.archive import NAMES, find_in_archive, is_archive
 from assay.cli.scan.folder import Findings, find_in_folder
 from assay.cli.scan.skill import Failed, Found
+from assay.cli.ui.lazy import found_at
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 

@@ -9,21 +9,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from assay.cli.exits import Exit
-from assay.cli.progress import a_bar
-from assay.cli.rulesets import RulesetFolder
 from assay.cli.scan.arguments import find_skills
 from assay.cli.scan.document import scan_document
 from assay.cli.scan.outcome import FailOn, Scan
 from assay.cli.scan.processes import examine_all
+from assay.cli.scan.rulesets import RulesetFolder
 from assay.cli.scan.sarif import scan_log
 from assay.cli.scan.skill import Failed, Found, Result
 from assay.cli.scan.table import show_scan
-from assay.cli.terminal import NO_WIDTH, open_console, print_json, say
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.progress import a_bar
+from assay.cli.ui.terminal import NO_WIDTH, open_console, print_json, say
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import read_ruleset
+from assay.scan_pool.rule_folder import read_ruleset
 
 
 class Format(StrEnum):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.cli.folder import SKILL, by_home, checked_skill, entries_of
+from assay.cli.registry.folder import SKILL, by_home, checked_skill, entries_of
 from assay.cli.scan.place import WORKING_DIRECTORY, Place, Root
 from assay.cli.scan.skill import Failed, Found
 from assay.fetch.limits import Limits

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
-from assay.cli.exits import Exit, worst
 from assay.cli.scan.skill import Examined, Failed, Result
+from assay.cli.ui.exits import Exit, worst
 from assay.model.finding import Severity
 from assay.model.verdict import Outcome
 from assay.scan.ruleset import Ruleset

@@ -9,10 +9,10 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from assay.cli.rulesets import started
+from assay.cli.scan.rulesets import started
 from assay.cli.scan.skill import Failed, Found, Result, examine
 from assay.scan.ruleset import Ruleset
-from assay.scanners.rule_folder import read_ruleset
+from assay.scan_pool.rule_folder import read_ruleset
 
 # To start a process costs about as much as to scan so many skills.
 SKILLS_A_PROCESS = 25

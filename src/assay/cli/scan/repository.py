@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from assay import settings
-from assay.cli.exits import exit_of_error
-from assay.cli.folder import SKILL
+from assay.cli.process.stopping import run_until_done
+from assay.cli.registry.folder import SKILL
 from assay.cli.scan.place import Place, Root
 from assay.cli.scan.skill import Failed, Found
-from assay.cli.stopping import run_until_done
+from assay.cli.ui.exits import exit_of_error
 from assay.fetch.checkouts import Checkouts, Resolution
 from assay.fetch.limits import Limits
 from assay.fetch.listing import list_files

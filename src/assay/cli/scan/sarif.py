@@ -8,7 +8,7 @@ from assay.cli.scan.outcome import Scan
 from assay.cli.scan.place import WORKING_DIRECTORY, Root
 from assay.cli.scan.skill import Examined, Failed
 from assay.scan.scan import ENGINE
-from assay.serve.sarif import SCHEMA, Json, result_of, rule_of
+from assay.serve.scans.sarif import SCHEMA, Json, result_of, rule_of
 
 # The name by which code hosts know the top of a checkout.
 WORKING_BASE = "%SRCROOT%"

@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from assay.cli.exits import Exit
-from assay.cli.folder import LocalSkill, content_of
+from assay.cli.registry.folder import LocalSkill, content_of
 from assay.cli.scan.place import Place
+from assay.cli.ui.exits import Exit
 from assay.fetch.limits import Limits
-from assay.judge.policy import UNEXAMINED, Policy, judge_report
 from assay.model.errors import AssayError
 from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.verdict import Verdict
-from assay.scan.front_matter import describe
+from assay.policy.policy import UNEXAMINED, Policy, judge_report
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
+from assay.scan.text.front_matter import describe
 
 
 @dataclass(frozen=True)

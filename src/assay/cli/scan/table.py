@@ -7,7 +7,7 @@ from rich.console import Console
 
 from assay.cli.scan.outcome import SEVERITIES, Scan
 from assay.cli.scan.skill import Examined
-from assay.cli.terminal import cell, print_line
+from assay.cli.ui.terminal import cell, print_line
 from assay.model.finding import Finding
 from assay.model.verdict import Outcome
 from assay.scan.rule import Rule

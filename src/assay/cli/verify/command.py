@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from assay.certify.compare import Differences, Statement, compare_files
-from assay.cli.exits import Exit
-from assay.cli.lazy import found_at
-from assay.cli.options import AsJson, Url
-from assay.cli.terminal import print_json, say, visible
+from assay.cli.ui.exits import Exit
+from assay.cli.ui.lazy import found_at
+from assay.cli.ui.options import AsJson, Url
+from assay.cli.ui.terminal import print_json, say, visible
 from assay.cli.verify.folder import PROOFS, hashes_of
 from assay.cli.verify.proof import Forged, Proof, read_keys, read_proof
 from assay.fetch.limits import Limits

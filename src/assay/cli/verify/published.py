@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from assay.cli.client import TIMEOUT, open_registry
 from assay.cli.mirror.source import LARGEST_ARCHIVE, read_bounded, read_keys
-from assay.cli.refusals import stranger
-from assay.cli.stopping import run_command
+from assay.cli.process.stopping import run_command
+from assay.cli.registry.client import TIMEOUT, open_registry
+from assay.cli.registry.errors import stranger
 from assay.cli.verify.proof import Proof
 from assay.fetch.archive import unpack_tar
 from assay.fetch.limits import Limits

@@ -23,8 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
 from assay.model.category import Category
+from assay.model.listing_status import Standing, VersionStatus
 from assay.model.skill import Method, Tier, TrustTier
-from assay.model.standing import Standing, VersionStatus
 from assay.store.tables.base import is_digest, is_whole_remark, metadata, moment, now, one_of, remark, run_after
 from assay.store.tables.skill_document import DOCUMENT
 

@@ -1,1 +1,0 @@
-"""Where people decide: reviews, suppressions, appeals, rescans and security reports."""

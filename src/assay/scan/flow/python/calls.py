@@ -1,0 +1,232 @@
+"""What the functions that a Python program calls do: read, fetch, decode, send, run, keep."""
+
+import re
+from collections.abc import Callable
+
+from assay.scan.flow.known_strings import character, characters, decode_value, string_method
+from assay.scan.flow.known_values import UNKNOWN, Known, all_of
+from assay.scan.flow.python.call import PyCall
+from assay.scan.flow.python.files import FILE_FUNCTIONS, FILE_METHODS, open_file
+from assay.scan.flow.python.names import HIDING_FUNCTIONS
+from assay.scan.flow.python.network import NETWORK_METHODS, is_network_call, send_over_network
+from assay.scan.flow.python.programs import PROGRAM_FUNCTIONS, run_coroutine
+from assay.scan.flow.sensitive import is_token_name, name_set
+from assay.scan.flow.taint import Origin, Taint, merge_taints, picked_from
+
+_HOST = {
+    "socket.gethostname": "hostname",
+    "socket.getfqdn": "hostname",
+    "platform.node": "hostname",
+    "platform.uname": "platform.uname",
+    "os.uname": "os.uname",
+    "getpass.getuser": "user name",
+    "os.getlogin": "user name",
+    "pwd.getpwuid": "user name",
+    "uuid.getnode": "network address",
+    "pyperclip.paste": "clipboard",
+    "PIL.ImageGrab.grab": "screenshot",
+    "ImageGrab.grab": "screenshot",
+    "PIL.ImageGrab.grabclipboard": "clipboard",
+    "pyautogui.screenshot": "screenshot",
+    "psutil.users": "users",
+}
+_DECODERS = {
+    *("base64.b64decode", "base64.standard_b64decode", "base64.urlsafe_b64decode", "base64.decodebytes"),
+    *("base64.b32decode", "base64.b85decode", "base64.a85decode", "base64.b16decode", "base64.decodestring"),
+    *("bytes.fromhex", "bytearray.fromhex", "binascii.unhexlify", "binascii.a2b_hex", "binascii.a2b_base64"),
+    *("codecs.decode", "zlib.decompress", "gzip.decompress", "bz2.decompress", "lzma.decompress", "marshal.loads"),
+    *("html.unescape", "urllib.parse.unquote", "urllib.unquote"),
+}
+# They say something about their input, but not what it is.
+_MEASURES = name_set(
+    "len hash bool isinstance int float id type any sum min max range callable issubclass hasattr ord abs round"
+    " os.path.exists os.path.isfile os.path.isdir os.path.getsize os.path.getmtime os.stat os.chmod os.makedirs"
+    " os.mkdir os.remove os.unlink time.sleep logging.info logging.debug logging.warning logging.error sys.exit"
+    " exit quit"
+)
+_MEASURING_METHODS = name_set(
+    "exists is_file is_dir stat hexdigest digest startswith endswith count index find isdigit mkdir unlink info debug"
+    " warning error exception"
+)
+_HOME = re.compile(r"^(?:~|/|/home|/Users|/root|~/(?:Documents|Desktop|Downloads))/?$")
+
+
+def call_function(call: PyCall) -> Known:
+    """The value of a call; what it sends, runs or keeps is reported on the way."""
+    for name in call.names:
+        known = _FUNCTIONS.get(name)
+        if known:
+            return known(call)
+        if name in _HOST:
+            return call.state.taint(Origin.HOST, _HOST[name], call.line)
+        if name in _DECODERS:
+            return _decode(call, name)
+        if name in _MEASURES or name.startswith("hashlib."):
+            return UNKNOWN
+    if is_network_call(call):
+        return send_over_network(call)
+    return _call_method(call) if call.method else _unknown(call)
+
+
+def _call_method(call: PyCall) -> Known:
+    method = call.method
+    if method in FILE_METHODS:
+        handled = FILE_METHODS[method](call)
+        if handled is not None:
+            return handled
+    if method in NETWORK_METHODS:
+        handled = NETWORK_METHODS[method](call)
+        if handled is not None:
+            return handled
+    if "os.environ" in call.receiver.names:
+        return _environment_method(call)
+    if method in _MEASURING_METHODS:
+        if call.state.logs_leave:
+            call.state.send(call.taints, call.line, f"log record by {method}, posted by a handler")
+        return UNKNOWN
+    if method in ("get", "pop", "group") and call.argument(0).known is not None:
+        taints = picked_from(call.receiver.taints, call.argument(0).known or "")
+        return Known((), merge_taints((taints, call.argument(1).taints)))
+    text = string_method(method, call.receiver, call.arguments, call.keywords)
+    return text if text is not None else _unknown(call)
+
+
+def _unknown(call: PyCall) -> Known:
+    """A function that is not known gives back what it was given, as far as anybody can say."""
+    taints = merge_taints((call.receiver.taints, call.taints))
+    names = tuple(f"{name}()" for name in call.names if not name.endswith("()()()"))
+    items = call.receiver.items if call.method in ("items", "values", "keys", "copy") else None
+    return Known((), taints, names, items)
+
+
+def _environment_method(call: PyCall) -> Known:
+    if call.method in ("get", "pop", "setdefault", "__getitem__"):
+        return read_variable(call.argument(0), call)
+    if call.method in ("items", "values", "copy", "keys", "__iter__"):
+        return Known((), call.receiver.taints)
+    return UNKNOWN
+
+
+def read_variable(name: Known, call: PyCall) -> Known:
+    """One variable of the environment; of several possible ones it is still one."""
+    names = [text for text in name.texts if is_token_name(text)]
+    if not names:
+        return UNKNOWN
+    return call.state.taint(Origin.TOKEN, "|".join(names), call.line)
+
+
+def _getenv(call: PyCall) -> Known:
+    return read_variable(call.argument(0), call)
+
+
+def _decode(call: PyCall, name: str) -> Known:
+    form = call.argument(1, "encoding").known or ""
+    value = call.argument(0, "s")
+    if name == "codecs.decode" and "rot" in form:
+        rotated = string_method("decode", value, [Known(("rot13",))], {}) or UNKNOWN
+        return rotated.with_taints(Taint(call.line, Origin.DECODED, "rot13"))
+    kind = {"hex": "unhexlify", "base64": "b64decode"}.get(form, name.rsplit(".", 1)[-1])
+    return decode_value(kind, value, call.line)
+
+
+def _character(call: PyCall) -> Known:
+    return character(call.argument(0), call.line)
+
+
+def _bytes(call: PyCall) -> Known:
+    value = call.argument(0)
+    return characters(value, call.line) if value.items else value
+
+
+def _map(call: PyCall) -> Known:
+    if "chr" in call.argument(0).names:
+        return characters(call.argument(1), call.line)
+    return Known((), call.taints)
+
+
+def _reversed(call: PyCall) -> Known:
+    value = call.argument(0)
+    taint = Taint(call.line, Origin.DECODED, "reversed text")
+    if value.known is not None:
+        letters = tuple(Known((letter,)) for letter in reversed(value.known[:2000]))
+        return Known((), value.taints | {taint}, (), letters)
+    return Known((), value.taints, (), value.items[::-1] if value.items else None)
+
+
+def _collection(call: PyCall) -> Known:
+    if not call.arguments:
+        return all_of(call.keywords.values()) if call.keywords else Known((), items=())
+    value = call.argument(0)
+    taints = merge_taints((value.taints, call.taints))
+    return Known((), taints, (), value.items)
+
+
+def _text(call: PyCall) -> Known:
+    value = call.argument(0)
+    return Known(value.texts, value.taints)
+
+
+def _home(call: PyCall) -> Known:
+    return Known(("~",), names=("pathlib.Path()",))
+
+
+def _listing(call: PyCall) -> Known:
+    path = call.argument(0)
+    texts = path.texts or (".",)
+    home = next((text for text in texts if _HOME.match(text)), "")
+    if home:
+        return call.state.taint(Origin.HOST, f"listing of {home}", call.line)
+    if any(name.startswith("glob.") for name in call.names):
+        return Known((), path.taints, (), tuple(Known((text,)) for text in path.texts))
+    inside = tuple(f"{text.rstrip('/')}/*" for text in path.texts)
+    if "os.walk" in call.names:
+        listed = Taint(call.line, Origin.LISTED, texts[0])
+        return Known(inside, frozenset({listed}))
+    return Known(inside)
+
+
+def _log_handler(call: PyCall) -> Known:
+    call.state.logs_leave = True
+    return UNKNOWN
+
+
+def _print(call: PyCall) -> Known:
+    """To the output, unless it says where else."""
+    if "file" not in call.keywords:
+        call.state.print_out(call.taints)
+    return UNKNOWN
+
+
+def _settings(call: PyCall) -> Known:
+    return call.state.taint(Origin.SETTINGS, ".env", call.line)
+
+
+_FUNCTIONS: dict[str, Callable[[PyCall], Known]] = {
+    **FILE_FUNCTIONS,
+    **PROGRAM_FUNCTIONS,
+    **HIDING_FUNCTIONS,
+    "open": open_file,
+    "os.getenv": _getenv,
+    "os.environ.get": _getenv,
+    "os.environ.pop": _getenv,
+    "chr": _character,
+    "bytes": _bytes,
+    "bytearray": _bytes,
+    "map": _map,
+    "reversed": _reversed,
+    "str": _text,
+    "repr": _text,
+    "os.fspath": _text,
+    **dict.fromkeys(("list", "tuple", "set", "sorted", "dict", "iter", "frozenset"), _collection),
+    "pathlib.Path.home": _home,
+    **dict.fromkeys(("os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"), _listing),
+    "dotenv.dotenv_values": _settings,
+    **dict.fromkeys(("print", "sys.stdout.write", "sys.stdout.buffer.write"), _print),
+    **dict.fromkeys(
+        tuple(
+            f"logging.handlers.{name}" for name in ("HTTPHandler", "SocketHandler", "DatagramHandler", "SMTPHandler")
+        ),
+        _log_handler,
+    ),
+    **dict.fromkeys(("asyncio.run", "asyncio.wait_for", "asyncio.to_thread", "asyncio.gather"), run_coroutine),
+}

@@ -1,0 +1,54 @@
+"""One call of a shell command: its name, what it is given and what is known around it."""
+
+from dataclasses import dataclass, replace
+
+from assay.scan.flow.shell.state import ShellState
+from assay.scan.flow.taint import HOLE, Origin, Taint, Taints, Value, merge_taints
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    name: str
+    arguments: list[Value]
+    stdin: Value
+    line: int
+    state: ShellState
+    depth: int = 0
+
+    @property
+    def base(self) -> str:
+        return self.name.rsplit("/", 1)[-1]
+
+    @property
+    def line_of_arguments(self) -> str:
+        """The arguments as they might be written, to look for options in."""
+        return " ".join(argument.texts[0] if argument.texts else HOLE for argument in self.arguments)[:2000]
+
+    @property
+    def taints(self) -> Taints:
+        return merge_taints(argument.taints for argument in self.arguments)
+
+    def argument(self, position: int) -> Value:
+        return self.arguments[position] if position < len(self.arguments) else Value()
+
+    def renamed(self, words: list[Value]) -> "Call":
+        """The call that these words make: `sudo cmd …` calls cmd."""
+        if self.depth > 10:
+            return replace(self, name="", arguments=[])
+        name = words[0].texts[0] if words[0].texts else ""
+        self.state.run(words[0].taints, self.line, f"command {name}")
+        return replace(self, name=name, arguments=words[1:], depth=self.depth + 1)
+
+    def printing(self, origin: Origin, text: str) -> Value:
+        """An output of unknown text that comes from there."""
+        return Value((), frozenset({Taint(self.line, origin, text)}))
+
+
+def operands(arguments: list[Value]) -> list[Value]:
+    """The arguments that are no options."""
+    return [a for a in arguments if not any(text.startswith("-") and text != "-" for text in a.texts)]
+
+
+def is_option(argument: Value, options: tuple[str, ...]) -> bool:
+    """Whether this argument is one of these options."""
+    return any(text in options for text in argument.texts)

@@ -1,0 +1,26 @@
+"""The change feed, for mirrors and everyone who follows."""
+
+from dataclasses import dataclass
+
+from assay.model.change import PUBLIC_KINDS
+from assay.store.database.database import Database
+from assay.store.feed.changes import Change, number_changes, read_changes
+
+
+@dataclass(frozen=True)
+class ChangesPage:
+    """Changes in order, the serial to ask after next time, and whether there are more already."""
+
+    changes: list[Change]
+    next_since: int
+    has_more: bool
+
+
+async def follow_changes(store: Database, *, since: int, limit: int) -> ChangesPage:
+    """Everything public after a serial; nothing is ever skipped, also if it commits late."""
+    async with store.begin() as db:
+        await number_changes(db)
+    async with store.begin() as db:
+        changes = await read_changes(db, since, limit + 1, PUBLIC_KINDS)
+    page = changes[:limit]
+    return ChangesPage(page, page[-1].serial if page else since, len(changes) > limit)

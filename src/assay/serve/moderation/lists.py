@@ -1,0 +1,63 @@
+"""What people have said, page by page: suppressions, newest first, and security reports, oldest first."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.blocklist import Threat
+from assay.model.security_report import SecurityReport
+from assay.model.suppression import Suppression
+from assay.serve.cursor import decode_cursor, encode_cursor
+from assay.store.moderation.security_reports import list_reports
+from assay.store.moderation.suppressions import list_suppressions
+
+SUPPRESSIONS, REPORTS = "suppressions", "reports"
+
+
+@dataclass(frozen=True)
+class SuppressionsPage:
+    """Suppressions, and where the next page starts."""
+
+    suppressions: list[Suppression]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class ReportsPage:
+    """Reports, and where the next page starts."""
+
+    reports: list[SecurityReport]
+    next_cursor: str | None
+
+
+async def read_suppressions(
+    db: AsyncConnection, *, holding: bool | None, rule_id: str | None, limit: int, cursor: str | None
+) -> SuppressionsPage:
+    """A page."""
+    before = _place(cursor, SUPPRESSIONS)
+    found = await list_suppressions(db, holding=holding, rule_id=rule_id, before=before, limit=limit + 1)
+    page = found[:limit]
+    return SuppressionsPage(page, encode_cursor(SUPPRESSIONS, (page[-1].id,)) if len(found) > limit else None)
+
+
+async def read_reports(
+    db: AsyncConnection,
+    *,
+    is_open: bool | None,
+    category: Threat | None,
+    skill_name: str | None,
+    limit: int,
+    cursor: str | None,
+) -> ReportsPage:
+    """A page."""
+    after = _place(cursor, REPORTS)
+    found = await list_reports(
+        db, is_open=is_open, category=category, skill_name=skill_name, after=after, limit=limit + 1
+    )
+    page = found[:limit]
+    return ReportsPage(page, encode_cursor(REPORTS, (page[-1].id,)) if len(found) > limit else None)
+
+
+def _place(cursor: str | None, of: str) -> UUID | None:
+    return decode_cursor(cursor, of, tuple[UUID])[0] if cursor is not None else None

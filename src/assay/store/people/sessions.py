@@ -1,0 +1,101 @@
+"""Sessions: one row a signed-in browser, found by the first half of its refresh token."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.account import Account
+from assay.store.people.accounts import COLUMNS as ACCOUNT_COLUMNS
+from assay.store.people.accounts import account_of
+from assay.store.tables import account, account_session
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session and whose it is. The digests are of refresh tokens, which are not kept."""
+
+    id: UUID
+    account: Account
+    token_digest: str
+    previous_digest: str | None
+    salt: bytes | None
+    rotated_at: datetime | None
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+async def add_session(
+    db: AsyncConnection, session_id: UUID, account_id: UUID, token_digest: str, expires_at: datetime
+) -> None:
+    """A browser has signed in."""
+    values = {"id": session_id, "account_id": account_id, "token_digest": token_digest, "expires_at": expires_at}
+    await db.execute(insert(account_session).values(values))
+
+
+async def lock_session(db: AsyncConnection, session_id: UUID) -> Session | None:
+    """The session with its account as it is now; others who ask for it wait until this transaction ends."""
+    columns = (
+        account_session.c.id.label("session_id"),
+        account_session.c.token_digest,
+        account_session.c.previous_digest,
+        account_session.c.salt,
+        account_session.c.rotated_at,
+        account_session.c.expires_at,
+        account_session.c.revoked_at,
+    )
+    statement = (
+        select(*columns, *ACCOUNT_COLUMNS)
+        .select_from(account_session.join(account))
+        .where(account_session.c.id == session_id)
+        .with_for_update(of=account_session)
+    )
+    row = (await db.execute(statement)).one_or_none()
+    if row is None:
+        return None
+    return Session(
+        id=row.session_id,
+        account=account_of(row),
+        token_digest=row.token_digest,
+        previous_digest=row.previous_digest,
+        salt=row.salt,
+        rotated_at=row.rotated_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+    )
+
+
+async def is_open_session(db: AsyncConnection, session_id: UUID, now: datetime) -> bool:
+    """Whether its refresh token is still good."""
+    is_open = account_session.c.revoked_at.is_(None), account_session.c.expires_at > now
+    found = select(account_session.c.id).where(account_session.c.id == session_id, *is_open)
+    return (await db.execute(found)).one_or_none() is not None
+
+
+async def rotate_session(
+    db: AsyncConnection, session_id: UUID, token_digest: str, salt: bytes, now: datetime, expires_at: datetime
+) -> None:
+    """From now on this token is the one; the one before is kept to know it again."""
+    values = {
+        "previous_digest": account_session.c.token_digest,
+        "token_digest": token_digest,
+        "salt": salt,
+        "rotated_at": now,
+        "expires_at": expires_at,
+    }
+    await db.execute(update(account_session).where(account_session.c.id == session_id).values(values))
+
+
+async def revoke_session(db: AsyncConnection, session_id: UUID, now: datetime) -> bool:
+    """No token of this session is good any more; False if that was so already."""
+    open_one = account_session.c.id == session_id, account_session.c.revoked_at.is_(None)
+    return (await db.execute(update(account_session).where(*open_one).values(revoked_at=now))).rowcount == 1
+
+
+async def forget_sessions(db: AsyncConnection, now: datetime) -> None:
+    """Drop what can never be used again; what somebody else is dropping is left to them."""
+    over = or_(account_session.c.expires_at <= now, account_session.c.revoked_at.is_not(None))
+    found = select(account_session.c.id).where(over).with_for_update(skip_locked=True)
+    await db.execute(delete(account_session).where(account_session.c.id.in_(found)))

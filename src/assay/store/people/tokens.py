@@ -1,0 +1,85 @@
+"""Tokens of people: one row a token, found by the digest of what its holder shows; the token itself is not kept."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.account import Account
+from assay.store.people.accounts import COLUMNS as ACCOUNT_COLUMNS
+from assay.store.people.accounts import account_of
+from assay.store.tables import account, account_token
+
+
+@dataclass(frozen=True, slots=True)
+class AccountToken:
+    """A token as its owner may see it; one without a label was made by an exchange."""
+
+    id: UUID
+    label: str | None
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime | None
+
+
+COLUMNS = (
+    account_token.c.id.label("token_id"),
+    account_token.c.label,
+    account_token.c.created_at.label("token_created_at"),
+    account_token.c.expires_at,
+    account_token.c.last_used_at,
+)
+
+
+async def add_token(db: AsyncConnection, token: AccountToken, account_id: UUID, token_digest: str) -> None:
+    """From now on whoever shows it is this account."""
+    values = {
+        "id": token.id,
+        "account_id": account_id,
+        "token_digest": token_digest,
+        "label": token.label,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+    }
+    await db.execute(insert(account_token).values(values))
+
+
+async def find_token(db: AsyncConnection, token_digest: str, now: datetime) -> tuple[AccountToken, Account] | None:
+    """A token that is neither over nor revoked, and whose it is."""
+    statement = (
+        select(*COLUMNS, *ACCOUNT_COLUMNS)
+        .select_from(account_token.join(account))
+        .where(account_token.c.token_digest == token_digest, *_live(now))
+    )
+    row = (await db.execute(statement)).one_or_none()
+    return (_token(row), account_of(row)) if row else None
+
+
+async def list_tokens(db: AsyncConnection, account_id: UUID, now: datetime) -> list[AccountToken]:
+    """All that an account can be proved with, the oldest first."""
+    statement = select(*COLUMNS).where(account_token.c.account_id == account_id, *_live(now))
+    return [_token(row) for row in await db.execute(statement.order_by(account_token.c.created_at, account_token.c.id))]
+
+
+async def note_use(db: AsyncConnection, token_id: UUID, now: datetime) -> None:
+    """It was shown."""
+    await db.execute(update(account_token).where(account_token.c.id == token_id).values(last_used_at=now))
+
+
+async def revoke_token(db: AsyncConnection, account_id: UUID, token_id: UUID, now: datetime) -> AccountToken | None:
+    """It is good for nothing any more; None if this account has no such token."""
+    theirs = account_token.c.id == token_id, account_token.c.account_id == account_id, *_live(now)
+    ended = await db.execute(update(account_token).where(*theirs).values(revoked_at=now).returning(*COLUMNS))
+    row = ended.one_or_none()
+    return _token(row) if row else None
+
+
+def _live(now: datetime) -> tuple[Any, ...]:
+    return account_token.c.revoked_at.is_(None), account_token.c.expires_at > now
+
+
+def _token(row: Row[*tuple[Any, ...]]) -> AccountToken:
+    return AccountToken(row.token_id, row.label, row.token_created_at, row.expires_at, row.last_used_at)

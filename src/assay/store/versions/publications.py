@@ -1,0 +1,235 @@
+"""Listings and their versions, as they are published: each statement leaves its change record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from assay.model.category import category_of
+from assay.model.change import ChangeKind
+from assay.model.listing_status import Standing
+from assay.model.skill import Certificate, Description, SkillVersion
+from assay.store.database.records import json_text, recordset
+from assay.store.tables import skill
+
+# A new version brings back what has no version left, or had no source; not what somebody took down.
+REVIVED = f"'{Standing.GONE}', '{Standing.WITHDRAWN}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listing that exists."""
+
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is written about a skill when one of its versions goes live."""
+
+    id: UUID
+    name: str
+    repository_id: int
+    skill_path: str
+    author: str
+    description: Description
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class NewVersion:
+    """A version of a listing, on its way to be the live one."""
+
+    listing: Listing
+    version: SkillVersion
+    ordinal: int
+    scan_id: int
+    submission_id: UUID
+
+
+DESCRIBED = (
+    skill.c.display_name,
+    skill.c.description,
+    skill.c.author,
+    skill.c.license,
+    skill.c.tier,
+    skill.c.method,
+    skill.c.score,
+    skill.c.trust_score,
+    skill.c.trust_tier,
+    skill.c.certified_at,
+    skill.c.category,
+    skill.c.labels,
+)
+LISTED = (
+    skill.c.id,
+    skill.c.name,
+    skill.c.repository_id,
+    skill.c.skill_path,
+    skill.c.current_version_id,
+    *DESCRIBED,
+)
+LISTED_NAMES = ", ".join(column.name for column in LISTED)
+GIVEN = f"""
+    WITH given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
+            {recordset(LISTED)}, version text, ordinal int, content_digest text, commit text, scan_id bigint,
+            hallmark jsonb, oms_signature jsonb, published_at timestamptz, submission_id uuid, data jsonb,
+            described jsonb
+        )
+    ), listed AS (
+    """
+# What is brought back says so: by the version alone one could not tell it from a listing that stays down.
+RECORDED = f"""
+    ), recorded AS (
+        INSERT INTO change (kind, skill_id, submission_id, data)
+        SELECT kind, id, submission_id, data FROM (
+            SELECT 1 AS place, CAST(:kind AS text) AS kind, id, submission_id, data FROM given
+            UNION ALL
+            SELECT 2, '{ChangeKind.RESTORE}', given.id, submission_id, data || '{{"standing": "live"}}'
+            FROM given JOIN skill ON skill.id = given.id AND skill.standing IN ({REVIVED})
+        ) AS told
+        WHERE id IN (SELECT id FROM listed) ORDER BY id, place
+    )
+    SELECT id FROM listed
+    """
+VERSIONED = (
+    """
+    ), versioned AS (
+        INSERT INTO skill_version
+            (id, skill_id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark, oms_signature,
+            published_at, described)
+        SELECT current_version_id, id, version, ordinal, content_digest, commit, scan_id, tier, score, hallmark,
+            oms_signature, published_at, described
+        FROM given WHERE id IN (SELECT id FROM listed)
+    """
+    + RECORDED
+)
+LIST = text(
+    GIVEN
+    + f"""
+        INSERT INTO skill ({LISTED_NAMES}, stars)
+        SELECT {LISTED_NAMES}, (SELECT stars FROM repository WHERE id = given.repository_id) FROM given
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    """
+    + VERSIONED
+)
+DESCRIBE = f"""
+        UPDATE skill SET
+            updated_at = now(),
+            current_version_id = given.current_version_id,
+            {", ".join(f"{column.name} = given.{column.name}" for column in DESCRIBED)},
+            standing = revived.standing,
+            standing_code = revived.standing_code,
+            standing_message = revived.standing_message,
+            standing_at = revived.standing_at,
+            standing_by = revived.standing_by
+        FROM given, skill AS before
+        CROSS JOIN LATERAL (
+            SELECT 'live' AS standing, NULL AS standing_code, NULL AS standing_message,
+                NULL::timestamptz AS standing_at, NULL AS standing_by
+            WHERE before.standing IN ({REVIVED})
+            UNION ALL
+            SELECT before.standing, before.standing_code, before.standing_message, before.standing_at,
+                before.standing_by
+            WHERE before.standing NOT IN ({REVIVED})
+        ) AS revived
+        WHERE skill.id = given.id AND before.id = given.id
+        RETURNING skill.id
+    """
+RENEW = text(GIVEN + DESCRIBE + VERSIONED)
+# The same for a version that exists already: both say what its new certificate says.
+REDESCRIBE = text(
+    GIVEN
+    + DESCRIBE
+    + """
+    ), certified AS (
+        UPDATE skill_version SET
+            tier = given.tier, score = given.score, hallmark = given.hallmark, described = given.described,
+            oms_signature = coalesce(skill_version.oms_signature, given.oms_signature)
+        FROM given WHERE skill_version.id = given.current_version_id
+    """
+    + RECORDED
+)
+
+
+async def list_first_versions(db: AsyncConnection, news: Sequence[NewVersion]) -> set[UUID]:
+    """Listings, first versions and change records in one statement.
+
+    Returns the ids that are listed now; those left out want a name or a folder that is listed already.
+    """
+    given = {"rows": json_text(list(map(_row, news))), "kind": ChangeKind.PUBLISH.value}
+    return set((await db.execute(LIST, given)).scalars())
+
+
+async def list_next_version(db: AsyncConnection, new: NewVersion) -> None:
+    """Append a version and make it the live one, with its change record."""
+    await db.execute(RENEW, {"rows": json_text([_row(new)]), "kind": ChangeKind.VERSION.value})
+
+
+async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> Listed | None:
+    """The listing of this folder, locked until the end of the transaction."""
+    statement = (
+        select(skill.c.id, skill.c.name)
+        .where(skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
+        .with_for_update(key_share=True)
+    )
+    row = (await db.execute(statement)).one_or_none()
+    return Listed(row.id, row.name) if row else None
+
+
+async def make_live(db: AsyncConnection, known: NewVersion) -> None:
+    """Make a version that exists the live one, say of both what is known now, and leave a change record."""
+    await db.execute(REDESCRIBE, {"rows": json_text([_row(known)]), "kind": ChangeKind.UPDATE.value})
+
+
+def certified(certificate: Certificate) -> dict[str, Any]:
+    """What a listing says of the examination of its live version."""
+    return {
+        "tier": certificate.tier.value,
+        "method": certificate.method.value,
+        "score": certificate.score,
+        "trust_score": certificate.trust_score,
+        "trust_tier": certificate.trust_tier.value,
+        "certified_at": certificate.certified_at,
+    }
+
+
+def _described(listing: Listing) -> dict[str, Any]:
+    """What a listing says while its live version is this one."""
+    return certified(listing.certificate) | {
+        "display_name": listing.description.name or listing.name.rpartition("/")[2],
+        "description": listing.description.description,
+        "author": listing.author,
+        "license": listing.description.license,
+        "category": category_of(listing.description.category, listing.name, listing.description.description),
+        "labels": list(listing.description.labels),
+    }
+
+
+def _row(new: NewVersion) -> dict[str, Any]:
+    listing, version = new.listing, new.version
+    described = _described(listing)
+    return described | {
+        "current_version_id": version.id,
+        "described": described,
+        "id": listing.id,
+        "name": listing.name,
+        "repository_id": listing.repository_id,
+        "skill_path": listing.skill_path,
+        "version": version.version,
+        "ordinal": new.ordinal,
+        "content_digest": version.content_digest,
+        "commit": version.commit,
+        "scan_id": new.scan_id,
+        "hallmark": version.hallmark,
+        "oms_signature": listing.certificate.oms_signature,
+        "published_at": version.published_at,
+        "submission_id": new.submission_id,
+        "data": {"name": listing.name, "version": version.version, "digest": version.content_digest},
+    }

@@ -1,1 +1,0 @@
-"""What admins may do over HTTP."""

@@ -1,1 +1,0 @@
-"""`/api/v1`: JSON in, JSON out."""

@@ -1,1 +1,0 @@
-"""`/auth`: signing in and out, and staying signed in."""

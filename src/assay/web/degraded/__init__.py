@@ -1,1 +1,0 @@
-"""What is answered while the database is away."""

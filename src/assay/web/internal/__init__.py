@@ -1,1 +1,0 @@
-"""What only machines of the operator call, with the internal key."""

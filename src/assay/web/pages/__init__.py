@@ -1,1 +1,0 @@
-"""Pages for people: each reads from `serve` and renders one template."""

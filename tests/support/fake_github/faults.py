@@ -1,0 +1,103 @@
+"""Failures on demand: what should go wrong next, route by route."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tests.support.fake_github.answer import NO_ANSWER, Answer, Header, problem, text_answer
+
+_PLAIN_ROUTES = frozenset({"raw", "archive", "web", "authorize", "token"})
+_SECONDARY_LIMIT_MESSAGE = (
+    "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. "
+    "If you reach out to GitHub Support for help, please include the request ID FAKE:0001."
+)
+_SECONDARY_LIMIT_DOCS = (
+    "https://docs.github.com/free-pro-team@latest/rest/overview/"
+    "rate-limits-for-the-rest-api#about-secondary-rate-limits"
+)
+
+
+@dataclass
+class Fault:
+    """A change to the next answers of a route; `times` None lasts until healed."""
+
+    times: int | None
+    answer: Callable[[Callable[[], Answer]], Answer]
+    """Makes the answer, from the route's own if it asks for it."""
+
+
+class Faults:
+    """The faults that wait, first come first served, and the delays."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[Fault]] = {}
+        self.latency_seconds: dict[str, float] = {}
+        self.every: int | None = None
+        """Each so-many-th answer of the API is an error."""
+        self._answered = 0
+
+    def add(self, route: str, fault: Fault) -> None:
+        """Let a fault wait for its turn."""
+        self._waiting.setdefault(route, deque()).append(fault)
+
+    def clear(self) -> None:
+        """Everything works again, at once."""
+        self._waiting.clear()
+        self.latency_seconds.clear()
+        self.every = None
+
+    def through(self, route: str, respond: Callable[[], Answer]) -> Answer:
+        """The route's answer, or what the next fault makes of it."""
+        self._answered += 1
+        if self.every and self._answered % self.every == 0 and route not in _PLAIN_ROUTES:
+            return problem(502, "Server Error")
+        waiting = self._waiting.get(route)
+        if not waiting:
+            return respond()
+        fault = waiting[0]
+        if fault.times is not None:
+            fault.times -= 1
+            if fault.times <= 0:
+                waiting.popleft()
+        return fault.answer(respond)
+
+
+def failure(route: str, status: int, times: int | None, retry_after: int | None, body: bytes | None) -> Fault:
+    """An error answer instead of the real one."""
+    message = "Server Error" if status >= 500 else "Failed on demand"
+    answer = text_answer(status, message) if route in _PLAIN_ROUTES else problem(status, message)
+    if body is not None:
+        answer = replace(answer, body=body)
+    return _instead(times, replace(answer, headers=answer.headers + _retry_after(retry_after)))
+
+
+def secondary_limit(times: int | None, retry_after: int | None) -> Fault:
+    """GitHub's refusal of a client that is too quick."""
+    answer = problem(403, _SECONDARY_LIMIT_MESSAGE, _SECONDARY_LIMIT_DOCS)
+    return _instead(times, replace(answer, headers=answer.headers + _retry_after(retry_after)))
+
+
+def dropped_connection(times: int | None, after_bytes: int | None) -> Fault:
+    """The connection closes: before any answer, or within the body."""
+    if after_bytes is None:
+        return _instead(times, NO_ANSWER)
+    return Fault(times, lambda respond: replace(respond(), hang_up_after_bytes=after_bytes))
+
+
+def truncation(times: int | None, keep_bytes: int | None) -> Fault:
+    """An answer that ends properly but has lost its end; half of it when nothing else is said."""
+
+    def cut(respond: Callable[[], Answer]) -> Answer:
+        answer = respond()
+        keep = len(answer.body) // 2 if keep_bytes is None else keep_bytes
+        return replace(answer, body=answer.body[:keep])
+
+    return Fault(times, cut)
+
+
+def _instead(times: int | None, answer: Answer) -> Fault:
+    return Fault(times, lambda _respond: answer)
+
+
+def _retry_after(seconds: int | None) -> tuple[Header, ...]:
+    return () if seconds is None else ((b"retry-after", b"%d" % seconds),)
