@@ -3,36 +3,25 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import httpx
 import pytest
 import structlog
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from assay.app.opened import App, open_app
-from assay.app.tools import open_tools, pause_gate, scanner_options, worker_options
-from assay.github.fake import FakeGitHub, FakeServer, serve
-from assay.model.clock import Clock
-from assay.model.submission import ACTIVE
-from assay.pipeline import Tools, process
-from assay.queue.worker import run_worker
 from assay.scan.ruleset import load_ruleset
-from assay.scanners.saved_engine import user_cache_folder, with_saved_engine
+from assay.scan_pool.saved_engine import user_cache_folder, with_saved_engine
 from assay.settings import Settings
-from assay.store.counts import count_by_state
-from assay.store.database import open_database
-from assay.store.embedded import Server
-from assay.store.migrate import migrate
-from assay.web.app import create_app
-from tests.scratch import scratch
-from tests.warm_scanner import warm_command
+from assay.store.database.database import open_database
+from assay.store.database.embedded import Server
+from assay.store.database.migrate import migrate
+from tests.support.fake_github import FakeGitHub, FakeServer, serve
+from tests.support.registry import SECRET, Registry, open_registry
+from tests.support.scratch import scratch
 
 # How long it takes to think of an example says something about the machine and nothing about the code.
 hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -47,8 +36,6 @@ structlog.configure(
     ]
 )
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400", "max_wal_size=256MB")
-SECRET = "a-secret-for-tests-that-is-long-enough"
-PATIENCE_SECONDS = 120
 # A file is worked on by one process, so that the longest come first: else one of them is left when all others are done.
 LONGEST = (
     "tests/test_benchmarks.py",
@@ -56,8 +43,8 @@ LONGEST = (
     "tests/scan/test_hostile.py",
     "tests/cli/test_up.py",
     "tests/deepscan/test_tools.py",
-    "tests/scan/test_engines.py",
-    "tests/scan/test_shell_flow.py",
+    "tests/scan/match/test_engines.py",
+    "tests/scan/flow/test_shell.py",
     "tests/faults/test_outage.py",
     "tests/faults/test_agreement.py",
     "tests/faults/test_killed_scanners.py",
@@ -176,79 +163,6 @@ def settings(database_url: str, github_server: FakeServer, tmp_path: Path) -> Se
             **github_server.urls(),
         }
     )
-
-
-@dataclass
-class Registry:
-    """A registry under test: what people talk to, and the worker behind it."""
-
-    app: App
-    tools: Tools
-    client: httpx.AsyncClient
-    github: FakeGitHub
-
-    @property
-    def web_url(self) -> str:
-        """Where repositories seem to live."""
-        return self.app.settings.github_web_url
-
-    async def submit(self, repository: str, skill_name: str, skill_path: str | None = None) -> dict[str, Any]:
-        """Hand in a skill over HTTP."""
-        body = {"repoUrl": f"{self.web_url}/{repository}", "skillName": skill_name}
-        answer = await self.client.post(
-            "/api/v1/submissions", json=body | ({"skillPath": skill_path} if skill_path else {})
-        )
-        assert answer.status_code in (200, 201), answer.text
-        return answer.json()
-
-    async def read(self, submission_id: str) -> dict[str, Any]:
-        """A submission over HTTP."""
-        answer = await self.client.get(f"/api/v1/submissions/{submission_id}")
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-    async def work(self) -> None:
-        """Run a worker until nothing is waiting any more."""
-        stopping = asyncio.Event()
-        options = replace(worker_options(self.app.settings), idle_seconds=0.2)
-        worker = asyncio.create_task(
-            run_worker(
-                self.app.database_url,
-                lambda job: process(job, self.tools),
-                options,
-                stopping,
-                pause_gate(self.app),
-            )
-        )
-        try:
-            await self.until_idle()
-        finally:
-            stopping.set()
-            await worker
-
-    async def until_idle(self) -> None:
-        """Wait until no submission is in an active state."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                async with self.app.store.begin() as db:
-                    counts = await count_by_state(db)
-                if not sum(counts[state] for state in ACTIVE):
-                    return
-                await asyncio.sleep(0.02)
-
-
-@asynccontextmanager
-async def open_registry(settings: Settings, github: FakeGitHub, clock: Clock | None = None) -> AsyncIterator[Registry]:
-    """Everything of a registry in this process, on real HTTP routes and a real database."""
-    scanning = replace(scanner_options(settings), command=warm_command())
-    async with (
-        open_app(settings, application="test", clock=clock) as app,
-        open_tools(app, scanning) as tools,
-        httpx.AsyncClient(
-            transport=httpx.ASGITransport(create_app(app), raise_app_exceptions=False), base_url="http://127.0.0.1"
-        ) as client,
-    ):
-        yield Registry(app, tools, client, github)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from benchmarks.accuracy import f1, wilson
 
-from tests.scratch import scratch
-from tests.skills import a_bad_skill, a_skill
+from tests.support.scratch import scratch
+from tests.support.skills import a_bad_skill, a_skill
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,7 +38,7 @@ def figures_of(*names: str, folder: Path) -> str:
 
 
 def test_the_benchmarks_run_and_print_ratios(folder: Path) -> None:
-    """R31: submissions a second against the bare loop and one at a time; calls for one repository; reading at scale."""
+    """G98: submissions a second against the bare loop and one at a time; calls for one repository; reading at scale."""
     printed = figures_of("pipeline", "bulk", "scale", "search", "routes", folder=folder)
     for figure in (
         "end to end / fetch + scan alone",
@@ -54,7 +54,7 @@ def test_the_benchmarks_run_and_print_ratios(folder: Path) -> None:
 
 
 def test_the_edge_copy_is_measured(folder: Path) -> None:
-    """R72, R89: enumeration, rebuild and comparison against the bare reading, and how far the projector is behind."""
+    """G98: enumeration, rebuild and comparison against the bare reading, and how far the projector is behind."""
     printed = figures_of("edge", folder=folder)
     for figure in (
         "enumeration against the bare values",
@@ -66,7 +66,7 @@ def test_the_edge_copy_is_measured(folder: Path) -> None:
 
 
 def test_discovery_is_measured_through_a_crash_and_against_one_by_one(folder: Path) -> None:
-    """R31, R35: everything once, no call over the budget of a token, and how much faster side by side is."""
+    """G98: everything once, no call over the budget of a token, and how much faster side by side is."""
     printed = figures_of("crawl", folder=folder)
     assert re.search(r"skills found and submitted +20\.00", printed)
     assert re.search(r"core calls over budget +0\.00", printed)

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import pytest
 from sqlalchemy import text
 
-from assay.app.tools import worker_options
+from assay.app.worker import worker_options
 from assay.fetch.source import Fetched, Fetcher
+from assay.model.job import Job
 from assay.model.submission import Submission
 from assay.pipeline import TAKEN_OVER_SECONDS, process
-from assay.queue.job import Job
 from assay.queue.outcome import Outcome
 from assay.queue.worker import run_worker
-from assay.store.database import Database
-from assay.store.transitions import claim_submissions
-from tests.conftest import Registry
-from tests.processes import check_invariants
-from tests.skills import a_skill
+from assay.store.database.database import Database
+from assay.store.submissions.transitions import claim_submissions
+from tests.support.processes import check_invariants
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 
 @dataclass
@@ -61,7 +61,7 @@ async def waiting_jobs(registry: Registry) -> list[float]:
 
 @pytest.mark.parametrize("fails", [None, "repo"], ids=["while it scans", "while GitHub fails"])
 async def test_who_lost_a_submission_leaves_the_common_job_to_who_has_it(registry: Registry, fails: str | None) -> None:
-    """I35, I40: both hold the same job. Were it ended, nobody would have it if the one who took over died."""
+    """G5, G25: both hold the same job. Were it ended, nobody would have it if the one who took over died."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     accepted = await registry.submit("acme/tools", "greet")
     if fails:

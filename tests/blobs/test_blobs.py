@@ -12,7 +12,7 @@ from obstore.store import LocalStore, MemoryStore, ObjectStore
 from assay.blobs.blobs import Blobs
 from assay.model.errors import NotFound, Unavailable
 from assay.model.source import Source
-from tests.skills import a_skill
+from tests.support.skills import a_skill
 
 NOWHERE = f"sha256:{'0' * 64}"
 SOURCE = Source({"SKILL.md": a_skill().encode(), "a/技能.md": b"x\ny", "same.md": b"x\ny", "empty": b""}, commit="abc")
@@ -106,7 +106,7 @@ async def test_no_digest_leads_out_of_the_store(blobs: Blobs, digest: str) -> No
 @settings(deadline=None)
 @given(st.data())
 def test_a_damaged_object_is_an_error_not_an_answer(data: st.DataObject) -> None:
-    """I8: whatever happens to the bytes on disk, what comes out is what went in, or nothing."""
+    """G46: whatever happens to the bytes on disk, what comes out is what went in, or nothing."""
 
     async def damage() -> None:
         blobs = Blobs(MemoryStore())
@@ -127,7 +127,7 @@ def test_a_damaged_object_is_an_error_not_an_answer(data: st.DataObject) -> None
 
 
 async def test_one_flipped_bit_on_disk_is_seen(blobs: Blobs, folder: Path) -> None:
-    """I8: in the manifest or in any file."""
+    """G46: in the manifest or in any file."""
     digest = await blobs.save(SOURCE)
     (file,) = files_in(folder)
     whole = file.read_bytes()
@@ -139,7 +139,7 @@ async def test_one_flipped_bit_on_disk_is_seen(blobs: Blobs, folder: Path) -> No
 
 
 async def test_a_store_that_fails_is_unavailable_not_empty(blobs: Blobs, folder: Path) -> None:
-    """I24: neither reading nor writing takes a broken store for an empty one."""
+    """G9: neither reading nor writing takes a broken store for an empty one."""
     digest = await blobs.save(SOURCE)
     shutil.rmtree(folder)
     folder.write_text("a file where the folder was")

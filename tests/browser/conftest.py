@@ -9,9 +9,9 @@ from threading import Thread
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from tests.browser.chromium import find
-from tests.conftest import Registry
-from tests.streams import serving
+from tests.support.chromium import find
+from tests.support.registry import Registry
+from tests.support.streams import serving
 
 FLAGS = (
     "--no-sandbox",

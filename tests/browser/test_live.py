@@ -9,12 +9,12 @@ from time import monotonic
 from playwright.async_api import Browser, Page, expect
 
 from assay.model.submission import State
-from assay.store.transitions import Step
-from tests.conftest import Registry
+from assay.store.submissions.transitions import Step
 from tests.journeys.test_live import a_web
-from tests.processes import a_process, until
-from tests.skills import a_repository
-from tests.streams import a_batch, a_submission, go_around, step_on
+from tests.support.processes import a_process, until
+from tests.support.registry import Registry
+from tests.support.skills import a_repository
+from tests.support.streams import a_batch, a_submission, go_around, step_on
 
 PATIENCE_MS = 60_000
 SCANNING = Step(State.TIER1_SCANNING, "fetched")
@@ -64,7 +64,7 @@ async def a_tab(browser: Browser, address: str) -> AsyncIterator[Tab]:
 async def test_what_another_process_does_appears_without_a_reload(
     registry: Registry, browser: Browser, tmp_path: Path
 ) -> None:
-    """I67: a real EventSource, the list and the page of a submission, from waiting to published."""
+    """G76: a real EventSource, the list and the page of a submission, from waiting to published."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     accepted = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     with a_web(registry, tmp_path) as web:
@@ -130,7 +130,7 @@ async def test_however_much_happens_the_page_is_fetched_now_and_then(
 
 
 async def test_a_lost_connection_is_said_and_comes_back(registry: Registry, browser: Browser, tmp_path: Path) -> None:
-    """I67: the process dies and another one takes its place; the page says so, and catches up by itself."""
+    """G76: the process dies and another one takes its place; the page says so, and catches up by itself."""
     store = registry.app.store
     before = await a_submission(store)
     with a_web(registry, tmp_path) as first:
@@ -151,7 +151,7 @@ async def test_a_lost_connection_is_said_and_comes_back(registry: Registry, brow
 
 
 async def test_an_answer_that_is_no_stream_is_not_the_end(registry: Registry, url: str, browser: Browser) -> None:
-    """I67: a browser gives up after an error that it understands; the page does not."""
+    """G76: a browser gives up after an error that it understands; the page does not."""
     store = registry.app.store
     before = await a_submission(store)
     tab, refused = Tab(await browser.new_page()), []

@@ -3,13 +3,13 @@
 import pytest
 from playwright.async_api import Page
 
-from tests.conftest import Registry
-from tests.skills import a_bad_skill, a_repository
-from tests.web.crowd import a_crowd, settle
+from tests.support.registry import Registry
+from tests.support.skills import a_bad_skill, a_repository
+from tests.support.web.crowd import a_crowd, settle
 
 
 async def test_from_the_home_page_to_a_skill_and_its_findings(registry: Registry, url: str, page: Page) -> None:
-    """I59: home, search, skill, queue and submission open, hold together by links, and show the same numbers."""
+    """G64: home, search, skill, queue and submission open, hold together by links, and show the same numbers."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     for name in ("pdf", "csv"):
@@ -90,7 +90,7 @@ async def test_what_a_skill_reaches_for_fits_its_window(registry: Registry, url:
 async def test_the_queue_is_filtered_by_a_plain_form(
     registry: Registry, database_url: str, url: str, page: Page, width: int
 ) -> None:
-    """I29, I59: fill in, press Show, turn the page; the form remembers, the page fits, and nothing else is shown."""
+    """G59, G64: fill in, press Show, turn the page; the form remembers, the page fits, and nothing else is shown."""
     await settle(database_url, a_crowd(700))
     await page.set_viewport_size({"width": width, "height": 800})
     await page.goto(f"{url}/queue")

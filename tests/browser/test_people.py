@@ -5,16 +5,16 @@ from dataclasses import replace
 from playwright.async_api import Browser, BrowserContext, Page
 
 from assay.accounts.sessions import Granted
-from assay.llm.fake import FakeModel, completion
-from tests.conftest import Registry
-from tests.deepscan.deliveries import CRITICAL, HandNode
-from tests.judges.conftest import judged, judged_settings, model
-from tests.judges.test_journeys import SUSPECT
-from tests.review.cases import decide, refused_skill, waiting
-from tests.review.test_report import tell
-from tests.review.test_suppress import suppress
-from tests.streams import serving
-from tests.web.people import cookies_of, signed_in
+from tests.llm.conftest import judged, judged_settings, model
+from tests.llm.test_journeys import SUSPECT
+from tests.moderation.test_report import tell
+from tests.moderation.test_suppress import suppress
+from tests.support.deepscan.deliveries import CRITICAL, HandNode
+from tests.support.fake_llm import FakeModel, completion
+from tests.support.registry import Registry
+from tests.support.review_cases import decide, refused_skill, waiting
+from tests.support.streams import serving
+from tests.support.web.people import cookies_of, signed_in
 
 __all__ = ["judged", "judged_settings", "model"]
 NAME = "acme/tools/greet"
@@ -43,7 +43,7 @@ async def publish_judged(registry: Registry) -> None:
 
 
 async def test_every_page_fits_and_says_what_was_found(judged: Registry, model: FakeModel, browser: Browser) -> None:
-    """I31, I59: skill, version, refusal, review, lists and admin; on a desk and a phone, by day and by night."""
+    """G13, G64: skill, version, refusal, review, lists and admin; on a desk and a phone, by day and by night."""
     await publish_judged(judged)
     model.behave = lambda asked: completion(replace(asked, ruling="unsure").honest())
     doubtful, refused = await waiting(judged, "tidy/tools"), await refused_skill(judged)

@@ -10,13 +10,13 @@ from litestar.params import URLEncodedBody
 from playwright.async_api import Browser, Page, Route
 
 from assay.accounts.sessions import ACCESS_SECONDS
-from assay.github.fake import FakeGitHub
 from assay.settings import Settings
-from assay.web.access import ADMIN
 from assay.web.app import build_routes, create_app
-from assay.web.auth.views import SignInBody
-from tests.conftest import open_registry
-from tests.web.people import PASSWORD, MovableTime, an_admin
+from assay.web.http.access import ADMIN
+from assay.web.people.json import SignInBody
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import open_registry
+from tests.support.web.people import PASSWORD, MovableTime, an_admin
 
 FORM = "<form method=post action=/admin/note><input name=login aria-label=Note><button>Note it</button></form>"
 EVIL = "http://evil.example/"
@@ -65,7 +65,7 @@ async def page(browser: Browser) -> Page:
 
 
 async def test_a_person_signs_in_stays_signed_in_and_leaves(url: str, page: Page, time: MovableTime) -> None:
-    """R44, I63: no script runs, a lapsed token is not noticed, a form that was typed meanwhile is not lost."""
+    """G80: no script runs, a lapsed token is not noticed, a form that was typed meanwhile is not lost."""
     await page.goto(f"{url}/admin/desk")
     assert page.url == f"{url}/sign-in?next=%2Fadmin%2Fdesk"
     await page.get_by_label("Login").fill("root")

@@ -3,9 +3,9 @@
 from playwright.async_api import Browser, Page
 from sqlalchemy import text
 
-from tests.conftest import Registry
-from tests.skills import a_skill
-from tests.web.test_api_skills import publish
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
+from tests.web.skills.test_api import publish
 
 FACTS = """
 UPDATE skill SET stars = length(name) * 7, installs = length(description) * 3,
@@ -20,7 +20,7 @@ async def number_of(page: Page) -> int:
 
 
 async def test_finding_one_s_way_without_a_script(registry: Registry, url: str, browser: Browser) -> None:
-    """I27, I59: words, tabs, fields, orders and pages lead where they say, with the numbers they say."""
+    """G12, G64: words, tabs, fields, orders and pages lead where they say, with the numbers they say."""
     await publish(
         registry, "acme/tools", {f"skill-{number}": f"Reads things of kind {number}." for number in range(35)}
     )

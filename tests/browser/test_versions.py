@@ -3,9 +3,9 @@
 import pytest
 from playwright.async_api import Page
 
-from tests.conftest import Registry
-from tests.skills import a_skill
-from tests.web.test_owners import ask
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
+from tests.web.versions.test_owners import ask
 
 NAME = "acme/tools/greet"
 
@@ -23,7 +23,7 @@ async def publish_two(registry: Registry) -> None:
 
 
 async def test_from_a_skill_to_what_changed_in_it(registry: Registry, url: str, page: Page) -> None:
-    """I59: page, version, file and comparison open, lead to each other, and show why a version is not to be used."""
+    """G64: page, version, file and comparison open, lead to each other, and show why a version is not to be used."""
     await publish_two(registry)
     await page.goto(f"{url}/skills/greet")
     assert page.url == f"{url}/skills/{NAME}"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.app.keys import open_signing_key
 from assay.certify.hallmark import open_hallmark, sign_hallmark
 from assay.certify.tier import STEPS, tier_of, trust_of
-from assay.keyring import open_signing_key
 from assay.model.skill import Tier
 from assay.model.source import Source
 
@@ -54,7 +54,7 @@ def test_the_key_is_made_once_and_is_private(tmp_path: Path) -> None:
 
 @given(st.dictionaries(st.text(min_size=1, max_size=20), st.binary(max_size=50), min_size=1, max_size=5), st.data())
 def test_a_digest_changes_with_every_byte_and_path(files: dict[str, bytes], data: st.DataObject) -> None:
-    """I8: equal exactly if every path and every byte is equal, in whatever order they come."""
+    """G46: equal exactly if every path and every byte is equal, in whatever order they come."""
     source = Source(files, commit="")
     assert Source(dict(reversed(files.items())), commit="other").digest == source.digest
     path = data.draw(st.sampled_from(sorted(files)))
@@ -67,12 +67,12 @@ def test_a_digest_changes_with_every_byte_and_path(files: dict[str, bytes], data
     [({1}, False, Tier.SCANNED), ({1, 2}, False, Tier.VERIFIED), ({1}, True, Tier.CERTIFIED)],
 )
 def test_tiers_say_what_was_examined(tiers: set[int], reviewed: bool, tier: Tier) -> None:
-    """I16, I17: one function derives the tier from the checks that ran."""
+    """G45: one function derives the tier from the checks that ran."""
     assert tier_of(frozenset(tiers), reviewed=reviewed) is tier
 
 
 def test_trust_grows_with_score_and_depth() -> None:
-    """I16: one function, monotone in both, and every step can be reached."""
+    """G45: one function, monotone in both, and every step can be reached."""
     reached = set()
     for tier in Tier:
         scores = [trust_of(tier, score) for score in range(101)]

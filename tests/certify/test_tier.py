@@ -7,11 +7,11 @@ import assay
 
 SOURCE = Path(assay.__file__).parent
 # Where a tier is looked at, not given: the colours of badges, and what installers are told.
-READERS = {"web/badge.py"}
+READERS = {"web/skills/badge.py"}
 
 
 def test_a_tier_is_derived_in_one_place_only() -> None:
-    """I16: no writer has a tier of its own, by name or as a word."""
+    """G45: no writer has a tier of its own, by name or as a word."""
     named = re.compile(r"(?<!Trust)\bTier\.(SCANNED|VERIFIED|CERTIFIED)\b|[\"'](SCANNED|VERIFIED)[\"']")
     found = {
         str(file.relative_to(SOURCE))

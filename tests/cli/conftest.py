@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.live import Live, a_live_registry
-from tests.cli.scripted import Script, a_script
+from tests.support.cli.live import Live, a_live_registry
+from tests.support.cli.scripted import Script, a_script
 
 
 @pytest.fixture(scope="module")

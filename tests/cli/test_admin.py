@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from assay.accounts.passwords import is_password
-from assay.store.accounts import find_local
-from assay.store.database import Database, open_database
+from assay.store.database.database import Database, open_database
+from assay.store.people.accounts import find_local
 from tests.cli.test_up import clean_environment
-from tests.conftest import SECRET, Registry
-from tests.warm import run_assay
-from tests.web.people import a_browser, audit_of, sign_in, signed_in
+from tests.support.registry import SECRET, Registry
+from tests.support.warm import run_assay
+from tests.support.web.people import a_browser, audit_of, sign_in, signed_in
 
 PASSWORD = "a password with spaces and ümlauts"
 OTHER_PASSWORD = "another good password"
@@ -41,7 +41,7 @@ async def stored(store: Database, login: str) -> str | None:
 
 
 async def test_create_list_and_disable(environment: dict[str, str], registry: Registry) -> None:
-    """R44, I60: no account exists until somebody makes one; a login has one password, until it is disabled."""
+    """G81: no account exists until somebody makes one; a login has one password, until it is disabled."""
     await signed_in(registry.app, "boss", admin=True)
     await signed_in(registry.app, "user")
     made = run(environment, "create", "Root", "--password-stdin", typed=f"{PASSWORD}\n")
@@ -70,7 +70,7 @@ async def test_create_list_and_disable(environment: dict[str, str], registry: Re
 
 
 async def test_what_is_wrong_is_said_in_a_line(environment: dict[str, str], database_url: str) -> None:
-    """R36: nothing is made, and the password is not repeated."""
+    """G92: nothing is made, and the password is not repeated."""
     for login, typed, said in [
         ("root", "too short", "A password must have 12 to 1024 characters."),
         ("no spaces", PASSWORD, "login: letters, digits"),

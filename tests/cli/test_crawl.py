@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.cli.live import Live, at_a_terminal
-from tests.skills import a_repository
+from tests.support.cli.live import Live, at_a_terminal
+from tests.support.skills import a_repository
 
 
 def chosen(place: Path) -> dict[str, str]:
@@ -17,7 +17,7 @@ def chosen(place: Path) -> dict[str, str]:
 
 
 def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
-    """R30: sources are registered and run by themselves; SIGTERM ends it in order. First: a failure makes a source wait."""
+    """G87: sources are registered and run by themselves; SIGTERM ends it in order. First: a failure makes a source wait."""
     live.github.add_repository("scheduled/r", files=a_repository("one"))
     place = tmp_path / "list.txt"
     place.write_text("scheduled/r")
@@ -43,7 +43,7 @@ def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
 
 
 def test_on_a_terminal_a_table_stands_below_the_log(live: Live) -> None:
-    """R30, I71: without --once too, each source has its row, and what is not set up is named; Ctrl-C is no failure."""
+    """G87, G90: without --once too, each source has its row, and what is not set up is named; Ctrl-C is no failure."""
     live.github.add_repository("watched/r", files=a_repository("one", "two"))
     owner = {"ASSAY_DISCOVERY_SOURCES": "organisations,code-search", "ASSAY_DISCOVERY_ORGANISATIONS": "watched"}
     seen, code = at_a_terminal(live, "crawl", shows=b"complete", interrupt_after=1, **owner)
@@ -58,7 +58,7 @@ def test_on_a_terminal_a_table_stands_below_the_log(live: Live) -> None:
 
 
 def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:
-    """R53, R118: a dry run names what it would take and writes nothing; then it is taken, up to the maximum."""
+    """G85: a dry run names what it would take and writes nothing; then it is taken, up to the maximum."""
     names = [f"crawled/r{number}" for number in range(3)]
     for name in names:
         live.github.add_repository(name, files=a_repository("one", "two"))
@@ -81,7 +81,7 @@ def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_has_its_exit_code(live: Live, tmp_path: Path) -> None:
-    """I61, I72: a source that is not set up, one that cannot be read, a setting that names none."""
+    """G92: a source that is not set up, one that cannot be read, a setting that names none."""
     absent = live.assay("crawl", "code-search", "--once", **chosen(tmp_path / "list.txt"))
     assert (3, True) == (absent.code, "there are: list" in absent.err)
     broken = live.assay("crawl", "--once", **chosen(tmp_path / "nothing.txt"))

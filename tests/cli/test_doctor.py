@@ -11,15 +11,15 @@ from assay.cli.doctor.registry import check_registry
 from assay.cli.doctor.rules import check_rules
 from assay.edge.keys import skill_key
 from assay.edge.redis import RedisEdge
-from assay.queue.heartbeat import heartbeat
+from assay.runtime.heartbeat import heartbeat
 from assay.settings import Settings
-from tests.cli.live import Live, assay
-from tests.cli.scan.skills_here import RULE, written
 from tests.cli.test_up import clean_environment
-from tests.conftest import SECRET, Registry
-from tests.processes import environment
-from tests.projection.copies import bring_level
-from tests.skills import a_skill
+from tests.support.cli.live import Live, assay
+from tests.support.cli.skills_here import RULE, written
+from tests.support.edge_copies import bring_level
+from tests.support.processes import environment
+from tests.support.registry import SECRET, Registry
+from tests.support.skills import a_skill
 
 
 async def found(registry: Registry) -> dict[str, tuple[str, str]]:
@@ -43,7 +43,7 @@ def test_a_registry_that_works_is_well(live: Live) -> None:
 
 
 def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
-    """I61: nothing is guessed about what is behind it; exit 1."""
+    """G97: nothing is guessed about what is behind it; exit 1."""
     secrets = {f"ASSAY_{name}": SECRET for name in ("INTERNAL_KEY", "JWT_SECRET", "WEBHOOK_SECRET")}
     away = "postgresql://nobody@127.0.0.1:9/assay"
     environment = clean_environment(ASSAY_DATABASE_URL=away, ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT="9", **secrets)
@@ -67,7 +67,7 @@ def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
 def test_a_budget_that_stops_nothing_is_odd(
     settings: Settings, more: dict[str, object], health: str, named: str
 ) -> None:
-    """I83: nobody learns from a bill that the budget of the judge never counted."""
+    """G44, G97: nobody learns from a bill that the budget of the judge never counted."""
     judged = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m"} | more
     check = check_judge(Settings.model_validate(settings.model_dump() | judged))
     assert (check.health.value, named in check.advice) == (health, True)
@@ -124,7 +124,7 @@ async def test_a_hallmark_that_was_changed_is_found(registry: Registry) -> None:
 
 
 async def test_a_copy_that_differs_is_said_with_what_to_run(registry: Registry) -> None:
-    """R90, R101: a key that is lost, and a store that does not answer; what is only on its way is well."""
+    """G71, G97: a key that is lost, and a store that does not answer; what is only on its way is well."""
     await publish(registry)
     assert (await found(registry))["edge copy"][0] == "well"
     edge = registry.app.edge
@@ -148,6 +148,6 @@ async def test_alarms_of_the_queue_come_with_what_to_do(registry: Registry) -> N
 
 
 async def test_a_github_that_does_not_answer_is_ill(registry: Registry) -> None:
-    """I74: and not a skill that is not there."""
+    """G36, G97: and not a skill that is not there."""
     registry.github.fail("rate_limit", 500, times=None)
     assert (await found(registry))["GitHub"][0] == "ill"

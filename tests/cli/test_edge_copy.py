@@ -4,15 +4,15 @@ import json
 import time
 from pathlib import Path
 
-from assay.serve.starter import starter_skills
-from tests.cli.live import Live
-from tests.skills import a_repository, a_skill
+from assay.serve.skills.starter import starter_skills
+from tests.support.cli.live import Live
+from tests.support.skills import a_repository, a_skill
 
 REFUSED = {each.full_name for each in starter_skills() if ".claude/" in each.path}
 
 
 def test_the_starter_catalogue_is_submitted_like_anything_else(live: Live) -> None:
-    """R119: 118 entries, one bulk request; what a registry refuses for its path says so; again nothing is new."""
+    """G14, G18: 118 entries, one bulk request; what a registry refuses for its path says so; again nothing is new."""
     first = live.assay("seed", "--json")
     assert first.json["total"] == len(starter_skills()) == 118
     assert first.json["created"] == 118 - len(REFUSED)
@@ -25,7 +25,7 @@ def test_the_starter_catalogue_is_submitted_like_anything_else(live: Live) -> No
 
 
 def test_a_dump_of_a_key_value_store_is_brought_in(live: Live, tmp_path: Path) -> None:
-    """R99, I6: lines become submissions, wherever the skill is in its repository; wrong lines are told by number."""
+    """G70: lines become submissions, wherever the skill is in its repository; wrong lines are told by number."""
     live.github.add_repository("dumped/tools", files=a_repository("pdf", "csv", "old"))
     live.github.add_repository("dumped/single", files={"SKILL.md": a_skill("single")})
     web = live.environment["ASSAY_GITHUB_WEB_URL"]
@@ -62,7 +62,7 @@ def test_a_dump_of_a_key_value_store_is_brought_in(live: Live, tmp_path: Path) -
 
 
 def test_the_copy_is_compared_and_made_anew(live: Live) -> None:
-    """R90, R93, R101: `health` says what to run, and running it makes the two agree."""
+    """G70, G71: `health` says what to run, and running it makes the two agree."""
     live.github.add_repository("edge/tools", files=a_repository("pdf"))
     web = live.environment["ASSAY_GITHUB_WEB_URL"]
     submitted = live.assay("submit", f"{web}/edge/tools", "--name", "pdf", "--path", "skills/pdf/SKILL.md", "--wait")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.here import accepted
-from tests.cli.live import without_settings
-from tests.cli.scan.skills_here import written
-from tests.skills import a_bad_skill, a_skill
+from tests.support.cli.here import accepted
+from tests.support.cli.live import without_settings
+from tests.support.cli.skills_here import written
+from tests.support.skills import a_bad_skill, a_skill
 
 ROOT = Path(__file__).parent.parent.parent
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

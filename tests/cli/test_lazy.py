@@ -8,8 +8,8 @@ import pytest
 from docs.commands import all_commands
 
 from assay import cli
-from assay.cli.lazy import load
 from assay.cli.main import Commands
+from assay.cli.ui.lazy import load
 
 SERVER = ("litestar", "sqlalchemy", "asyncpg", "pgqueuer", "uvicorn", "assay.app", "assay.web", "assay.store")
 # A scan of a folder needs none of it; a URL does.

@@ -11,19 +11,19 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from assay.cli.client import open_registry
 from assay.cli.mirror.folder import Folder, Kept
 from assay.cli.mirror.follow import follow_page
 from assay.cli.mirror.source import Unproved, Upstream, read_keys
+from assay.cli.registry.client import open_registry
 from assay.model.errors import Conflict
-from assay.publish.withdraw import remark, unlist, withdraw
-from tests.catalogue import publish, read
-from tests.cli.live import AT_A_KEYBOARD, Live
-from tests.cli.scripted import Said, a_script
+from assay.moderation.withdraw import remark, unlist, withdraw
 from tests.cli.test_up import wait_for
-from tests.conftest import SECRET, Registry
-from tests.skills import a_skill
-from tests.streams import serving
+from tests.support.catalogue import publish, read
+from tests.support.cli.live import AT_A_KEYBOARD, Live
+from tests.support.cli.scripted import Said, a_script
+from tests.support.registry import SECRET, Registry
+from tests.support.skills import a_skill
+from tests.support.streams import serving
 
 LONG = "acme/tools/greet"
 
@@ -82,7 +82,7 @@ async def test_what_is_taken_back_goes(registry: Registry, tmp_path: Path) -> No
 
 
 async def test_no_bytes_of_what_is_blocked_stay(registry: Registry, tmp_path: Path) -> None:
-    """I15: neither those of a blocked source, whose versions say nothing of it, nor those that are blocked themselves."""
+    """G56: neither those of a blocked source, whose versions say nothing of it, nor those that are blocked themselves."""
     name = await publish(registry, "acme/tools", "Says hello.")
     await publish(registry, "acme/other", "Says goodbye.")
     digest = (await read(registry, name))["versions"][0]["contentDigest"]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import asyncpg
 
-from tests.cli.live import Live
-from tests.cli.scan.skills_here import RULE, written
-from tests.skills import a_skill
+from tests.support.cli.live import Live
+from tests.support.cli.skills_here import RULE, written
+from tests.support.skills import a_skill
 
 
 def submitted(live: Live, repository: str, body: str) -> str:

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from assay.cli.times import read_duration, shown_duration
+from assay.cli.ui.times import read_duration, shown_duration
 from assay.model.errors import Invalid
-from tests.cli.live import Live, at_a_terminal, without_settings
-from tests.cli.live import assay as call
 from tests.cli.test_submit import ANSI, one_line
-from tests.conftest import SECRET
 from tests.journeys.test_many_processes import a_free_port
-from tests.skills import a_bad_skill, a_repository
+from tests.support.cli.live import Live, at_a_terminal, without_settings
+from tests.support.cli.live import assay as call
+from tests.support.registry import SECRET
+from tests.support.skills import a_bad_skill, a_repository
 
 LISTED = b"skills are listed"
 NOBODY = "00000000-0000-7000-8000-000000000000"

@@ -7,12 +7,12 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from assay.github.fake import FakeServer
-from assay.store.migrate import head
-from tests.cli.scan.skills_here import RULE, written
+from assay.store.database.migrate import head
 from tests.cli.test_up import clean_environment
-from tests.conftest import SECRET
-from tests.warm import run_assay
+from tests.support.cli.skills_here import RULE, written
+from tests.support.fake_github import FakeServer
+from tests.support.registry import SECRET
+from tests.support.warm import run_assay
 
 SECRETS = {"ASSAY_INTERNAL_KEY": SECRET, "ASSAY_JWT_SECRET": SECRET, "ASSAY_WEBHOOK_SECRET": SECRET}
 
@@ -70,7 +70,7 @@ async def test_a_database_that_does_not_exist_is_named(tmp_path: Path, database_
     ],
 )
 def test_a_bad_setting_is_named(tmp_path: Path, settings: dict[str, str], line: str) -> None:
-    """R3, R5, I61: a missing, short or malformed setting stops the start and names the variable."""
+    """G92: a missing, short or malformed setting stops the start and names the variable."""
     code, said = start("up", tmp_path, **settings)
     assert code == 2
     assert said.startswith(line)

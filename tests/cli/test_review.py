@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.cli.live import Live
+from tests.support.cli.live import Live
 
 DOUBTFUL = str(Path(__file__).parents[2] / "src/assay/cli/examples/system-cleanup")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from assay.scan.ruleset import load_ruleset
-from tests.cli.here import assay_here, one_line
-from tests.cli.scan.skills_here import RULE, written
+from tests.support.cli.here import assay_here, one_line
+from tests.support.cli.skills_here import RULE, written
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

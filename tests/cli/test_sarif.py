@@ -8,14 +8,14 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from assay.github.fake import FakeGitHub, FakeServer
 from assay.model.finding import Severity
 from assay.scan.ruleset import load_ruleset
-from assay.serve.sarif import LEVELS, SECURITY_SEVERITIES
-from tests.archives import a_zip
-from tests.cli.here import assay_here
-from tests.cli.scan.skills_here import RULE, below, written
-from tests.skills import a_bad_skill, a_repository, a_skill
+from assay.serve.scans.sarif import LEVELS, SECURITY_SEVERITIES
+from tests.support.archives import a_zip
+from tests.support.cli.here import assay_here
+from tests.support.cli.skills_here import RULE, below, written
+from tests.support.fake_github import FakeGitHub, FakeServer
+from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 # As it is published with Microsoft's validator (@microsoft/sarif-multitool-linux 5.7.0, MIT).
 SCHEMA = json.loads((Path(__file__).parent / "sarif" / "sarif-2.1.0.json").read_text())

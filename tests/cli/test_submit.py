@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.exits import Exit, exit_of_state, worst
-from assay.cli.folder import find_skills, pack
+from assay.cli.registry.folder import find_skills, pack
+from assay.cli.ui.exits import Exit, exit_of_state, worst
 from assay.fetch.limits import Limits
 from assay.model.submission import State
-from tests.cli.live import AT_A_KEYBOARD, PATIENCE_SECONDS, Live, assay, without_settings
 from tests.cli.test_up import wait_for
 from tests.journeys.test_many_processes import a_free_port
-from tests.skills import a_bad_skill, a_repository, a_skill
+from tests.support.cli.live import AT_A_KEYBOARD, PATIENCE_SECONDS, Live, assay, without_settings
+from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 ANSI = "\x1b"

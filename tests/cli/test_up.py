@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.store.embedded import Server, kill
-from tests.scratch import scratch
-from tests.warm import run_assay
+from assay.store.database.embedded import Server, kill
+from tests.support.scratch import scratch
+from tests.support.warm import run_assay
 
 PATIENCE_SECONDS = 180
 
@@ -111,7 +111,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path, data_folder: Path) -> None:
-    """R100: one command starts all, the demo shows what it is for, Ctrl-C loses nothing, a second start has it all."""
+    """G96: one command starts all, the demo shows what it is for, Ctrl-C loses nothing, a second start has it all."""
     data = data_folder / "data"
     with an_assay(data, tmp_path / "first.log") as first:
         demo = subprocess.run(
@@ -142,7 +142,7 @@ def test_a_newcomer_starts_tries_stops_and_finds_everything_again(tmp_path: Path
 
 
 def test_without_the_tools_it_says_how_to_get_them(up: Up) -> None:
-    """R18: everything else works, and nobody has to guess."""
+    """G96: everything else works, and nobody has to guess."""
     up.said("`assay scan-node --install` gets the scan tools")
     assert up.get("/readyz")["ready"]
 
@@ -157,7 +157,7 @@ def test_two_in_one_data_directory_is_refused(up: Up) -> None:
 
 
 def test_what_dies_is_reported_and_started_again(up: Up) -> None:
-    """I36: web, worker and PostgreSQL killed with -9 come back by themselves, and the operator is told."""
+    """G93, G96: web, worker and PostgreSQL killed with -9 come back by themselves, and the operator is told."""
     for name in ("web", "worker"):
         victim = up.child(name)
         os.kill(victim, signal.SIGKILL)

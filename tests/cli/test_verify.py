@@ -11,14 +11,14 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from assay.keyring import KeyFiles, open_keys, rotate_keys
+from assay.app.keys import KeyFiles, open_keys, rotate_keys
 from assay.scan.scan import ENGINE
-from tests.cli.here import assay_here
-from tests.conftest import Registry
-from tests.deepscan.deliveries import CRITICAL, HandNode
-from tests.review.cases import waiting
-from tests.review.test_suppress import suppress
-from tests.skills import a_skill
+from tests.moderation.test_suppress import suppress
+from tests.support.cli.here import assay_here
+from tests.support.deepscan.deliveries import CRITICAL, HandNode
+from tests.support.registry import Registry
+from tests.support.review_cases import waiting
+from tests.support.skills import a_skill
 
 FILES = {
     "SKILL.md": a_skill("greet", body="Run `scripts/run.py`."),

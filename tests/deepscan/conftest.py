@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
+from assay.cage.run import Limits
 from assay.deepscan.node import Node, NodeOptions
 from assay.deepscan.registry import RegistryClient
-from assay.deepscan.sandbox import Limits
 from assay.deepscan.tool import Tool
 from assay.model.ids import new_id
-from tests.conftest import SECRET, Registry
-from tests.streams import serving
+from tests.support.registry import SECRET, Registry
+from tests.support.streams import serving
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 import pytest
 
+from assay.cage.run import Limits
 from assay.deepscan.batch import scan_batch
-from assay.deepscan.sandbox import Limits
 from assay.deepscan.tool import ToolBroken
 from assay.deepscan.workplace import LOOK_AWAY, Skill, kind_of
 from assay.model.deep_scan import MOST_FINDINGS, DeepStatus
 from assay.model.finding import Severity
-from tests.deepscan.scripted import a_tool, without_canary
+from tests.support.deepscan.scripted import a_tool, without_canary
 
 QUICK = Limits(wall_seconds=20)
 
@@ -19,7 +19,7 @@ def skill(name: str, text: str = "nothing", path: str = "a.txt") -> Skill:
 
 
 async def test_each_skill_gets_its_own(tmp_path: object) -> None:
-    """R18: one start for all of them, and what is found is told of the skill and the file it is in."""
+    """G48: one start for all of them, and what is found is told of the skill and the file it is in."""
     skills = [skill("clean"), skill("bad", "x\nFIND critical\nFIND low", "../../etc/../deep/né w.txt"), skill("more")]
     scanned = await scan_batch(a_tool(), skills, QUICK)
     assert {name: result.status for name, result in scanned.results.items()} == {

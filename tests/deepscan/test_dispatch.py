@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import text
 
 from assay.blobs.blobs import unpack
-from assay.deepscan.catch_up import catch_up, give_back_silent
-from assay.github.fake import FakeGitHub
+from assay.deepscan.schedule import catch_up, give_back_silent
 from assay.model.deep_scan import DeepTool
 from assay.settings import Settings
-from tests.conftest import Registry, open_registry
-from tests.deepscan.deliveries import ADMIN, HandNode, pending, publish
-from tests.skills import a_repository, a_skill
-from tests.web.people import MovableTime
+from tests.support.deepscan.deliveries import ADMIN, HandNode, pending, publish
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import Registry, open_registry
+from tests.support.skills import a_repository, a_skill
+from tests.support.web.people import MovableTime
 
 TOOLS = {"semgrep", "njsscan", "kingfisher"}
 
@@ -34,7 +34,7 @@ async def registry(settings: Settings, github: FakeGitHub, time: MovableTime) ->
 
 
 async def test_what_is_published_waits_for_every_tool(registry: Registry) -> None:
-    """R3, R18, R19, R21: dispatched in the transaction that publishes, by settings and not by a variable somewhere."""
+    """G47, G91: dispatched in the transaction that publishes, by settings and not by a variable somewhere."""
     served = await publish(registry)
     assert {scan["tool"] for scan in served["deepScans"]} == TOOLS
     assert {scan["status"] for scan in served["deepScans"]} == {"pending"}
@@ -44,7 +44,7 @@ async def test_what_is_published_waits_for_every_tool(registry: Registry) -> Non
 
 
 async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
-    """I83: whoever publishes them; what is refused is not scanned at all."""
+    """G44: whoever publishes them; what is refused is not scanned at all."""
     registry.github.add_repository("one/a", files={"SKILL.md": a_skill("greet")})
     registry.github.add_repository("two/b", files={"SKILL.md": a_skill("greet")})
     registry.github.add_repository(
@@ -57,7 +57,7 @@ async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
 
 
 async def test_a_scan_is_given_to_one_node(registry: Registry) -> None:
-    """R18: claimed by several at once, each scan has one holder, and none is left."""
+    """G47: claimed by several at once, each scan has one holder, and none is left."""
     registry.github.add_repository("acme/many", files=a_repository(*(f"skill-{each}" for each in range(20))))
     for each in range(20):
         await registry.submit("acme/many", f"skill-{each}", f"skills/skill-{each}/SKILL.md")
@@ -70,7 +70,7 @@ async def test_a_scan_is_given_to_one_node(registry: Registry) -> None:
 
 
 async def test_a_node_that_falls_silent_loses_its_scans(registry: Registry, time: MovableTime) -> None:
-    """I81: they wait again when its lease ends, and what it says later is not taken."""
+    """G47: they wait again when its lease ends, and what it says later is not taken."""
     await publish(registry)
     silent, other = HandNode(registry), HandNode(registry)
     first = await silent.claim()
@@ -96,7 +96,7 @@ async def test_a_heartbeat_keeps_what_a_node_works_on(registry: Registry, time: 
 
 
 async def test_attempts_are_bounded_and_the_end_is_seen(registry: Registry, time: MovableTime) -> None:
-    """R69: after three nodes have lost it, it is an error that is shown and alarmed, and never a pass."""
+    """G43, G47: after three nodes have lost it, it is an error that is shown and alarmed, and never a pass."""
     await publish(registry)
     for _ in range(3):
         assert len((await HandNode(registry).claim())["scans"]) == 1
@@ -160,7 +160,7 @@ async def test_a_rescan_looks_again_and_shows_the_last_result_until_then(registr
 
 
 async def test_scans_that_wait_without_a_node_raise_an_alarm(registry: Registry, time: MovableTime) -> None:
-    """I78: where there was a node, at once; where there was none, when it has been too long."""
+    """G47: where there was a node, at once; where there was none, when it has been too long."""
 
     async def alarms() -> set[str]:
         health = (await registry.client.get("/api/v1/queue/health")).json()
@@ -186,7 +186,7 @@ async def test_scans_that_wait_without_a_node_raise_an_alarm(registry: Registry,
 
 
 async def test_who_has_no_key_gets_no_scans(registry: Registry) -> None:
-    """R26, R27: the guard of all internal routes."""
+    """G77: the guard of all internal routes."""
     for method, path in (
         ("GET", "pending-sast-scans"),
         ("POST", "claim-sast-scan"),
@@ -201,7 +201,7 @@ async def test_who_has_no_key_gets_no_scans(registry: Registry) -> None:
 
 
 async def test_what_no_tool_of_now_has_looked_at_is_dispatched(registry: Registry, time: MovableTime) -> None:
-    """I77: what was published before a tool came, or was looked at by an older version of it, is caught up with."""
+    """G47: what was published before a tool came, or was looked at by an older version of it, is caught up with."""
     lease = timedelta(seconds=registry.app.settings.deep_scan_lease_seconds)
 
     async def turn(*tools: DeepTool) -> int:
@@ -221,7 +221,7 @@ async def test_what_no_tool_of_now_has_looked_at_is_dispatched(registry: Registr
 
 
 async def test_what_a_dead_node_had_waits_also_if_nobody_asks(registry: Registry, time: MovableTime) -> None:
-    """I81: the alarm about missing nodes must see it."""
+    """G47: the alarm about missing nodes must see it."""
     await publish(registry)
     await HandNode(registry).claim()
     time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from assay.app.looks import open_pusher
+from assay.app.maintenance import open_pusher
 from assay.deepscan.install import default_folder, is_installed
 from assay.deepscan.receiver import receiving
 from assay.model.deep_scan import DeepTool
-from tests.conftest import SECRET, Registry
 from tests.deepscan.conftest import Served
-from tests.deepscan.deliveries import ADMIN, pending, publish
-from tests.deepscan.scripted import a_tool
 from tests.journeys.test_many_processes import a_free_port
-from tests.processes import environment, until
-from tests.warm import run_assay
+from tests.support.deepscan.deliveries import ADMIN, pending, publish
+from tests.support.deepscan.scripted import a_tool
+from tests.support.processes import environment, until
+from tests.support.registry import SECRET, Registry
+from tests.support.warm import run_assay
 
 
 async def results(registry: Registry, name: str = "acme/tools/greet") -> dict[str, str]:
@@ -34,7 +34,7 @@ async def nodes(registry: Registry) -> list[dict[str, object]]:
 
 
 async def test_a_node_pulls_scans_and_delivers(served: Served) -> None:
-    """R18: several skills in one batch; it needs the address and two secrets, and no database."""
+    """G47: several skills in one batch; it needs the address and two secrets, and no database."""
     registry = served.registry
     await publish(registry)
     await publish(registry, "umbrella/other", "other", **{"notes.txt": "FIND high"})
@@ -51,7 +51,7 @@ async def test_a_node_pulls_scans_and_delivers(served: Served) -> None:
 
 
 async def test_a_broken_tool_gives_its_scans_back(served: Served, tmp_path: Path) -> None:
-    """I78: the node says that it cannot, and the skills lose no attempt."""
+    """G43: the node says that it cannot, and the skills lose no attempt."""
     registry = served.registry
     await publish(registry)
     tool = a_tool()
@@ -84,11 +84,11 @@ async def test_a_node_that_is_stopped_gives_back_what_it_has(served: Served) -> 
 
 
 async def test_a_killed_node_returns_its_work(served: Served, tmp_path: Path) -> None:
-    """R18, I81: kill -9 in the midst of a batch; when its lease ends, another node does all of it."""
+    """G47: kill -9 in the midst of a batch; when its lease ends, another node does all of it."""
     registry = served.registry
     await publish(registry, **{"wait.txt": "HANG"})
     await publish(registry, "umbrella/other", "other")
-    command = [sys.executable, "-m", "tests.deepscan.hanging_node", served.url, SECRET]
+    command = [sys.executable, "-m", "tests.support.deepscan.hanging_node", served.url, SECRET]
     dying = subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
     async def has_taken() -> bool:
@@ -107,7 +107,7 @@ async def test_a_killed_node_returns_its_work(served: Served, tmp_path: Path) ->
 
 
 async def test_what_can_be_pushed_is_pushed_and_the_rest_is_pulled(served: Served) -> None:
-    """R18: a node with an address gets scans without asking; one that is not reached is counted, and pulls."""
+    """G47: a node with an address gets scans without asking; one that is not reached is counted, and pulls."""
     registry = served.registry
     await publish(registry)
     pusher, port = open_pusher(registry.app), a_free_port()
@@ -127,7 +127,7 @@ async def test_what_can_be_pushed_is_pushed_and_the_rest_is_pulled(served: Serve
 
 
 async def test_the_command_scans_with_the_real_tool(served: Served, tmp_path: Path) -> None:
-    """R18, R21: `assay scan-node --once` on another machine: only an address, two secrets and the tools."""
+    """G47: `assay scan-node --once` on another machine: only an address, two secrets and the tools."""
     assert is_installed(default_folder()), "The scan tools are not installed: run `make deepscan`, or `make test`."
     registry = served.registry
     await publish(
@@ -152,7 +152,7 @@ async def test_the_command_scans_with_the_real_tool(served: Served, tmp_path: Pa
 
 
 async def test_a_node_without_secrets_or_tools_says_what_is_missing(tmp_path: Path) -> None:
-    """R20: one line that names it, and no half-working node."""
+    """G92: one line that names it, and no half-working node."""
     nothing = {"PATH": "/usr/bin:/bin", "ASSAY_DATA_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     command = ("scan-node", "--once", "--url", "http://127.0.0.1:9")
     ended = run_assay(*command, env=nothing, seconds=120)

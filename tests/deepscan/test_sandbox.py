@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.deepscan.cage.__main__ import main
-from assay.deepscan.sandbox import Command, Ended, Limits, run_caged
-from tests.processes import is_running, until
+from assay.cage.__main__ import main
+from assay.cage.run import Command, Ended, Limits, run_caged
+from tests.support.processes import is_running, until
 
 PYTHON = str(Path(sys.executable).resolve())
 QUICK = Limits(wall_seconds=60)
@@ -44,7 +44,7 @@ def listener() -> Iterator[int]:
     ids=["connect", "datagram", "listen", "child"],
 )
 async def test_a_tool_has_no_network(program: str, listener: int, tmp_path: Path) -> None:
-    """R18: neither it nor what it starts reaches anybody, not even on its own machine."""
+    """G48: neither it nor what it starts reaches anybody, not even on its own machine."""
     outside = subprocess.run([PYTHON, "-I", "-c", program.format(port=listener)], capture_output=True, timeout=60)
     assert outside.returncode == 0, "the test itself must be able to do it"
     ended = await run(program.format(port=listener), tmp_path)
@@ -80,7 +80,7 @@ async def test_without_namespaces_there_is_still_no_network(listener: int, tmp_p
 
 
 async def test_a_tool_sees_only_what_it_is_given(tmp_path: Path) -> None:
-    """R20: no variable of ours, no file of ours, and nothing that can be written but a folder of its own."""
+    """G48: no variable of ours, no file of ours, and nothing that can be written but a folder of its own."""
     secret = tmp_path / "secrets.json"
     secret.write_text("the key")
     given = tmp_path / "given"
@@ -147,7 +147,7 @@ async def test_a_tool_dies_with_its_node(tmp_path: Path) -> None:
     program = f"""
 import asyncio
 from pathlib import Path
-from assay.deepscan.sandbox import Command, Limits, run_caged
+from assay.cage.run import Command, Limits, run_caged
 command = Command([{PYTHON!r}, "-I", "-c", "import time; time.sleep(600)", {mark!r}], Path({str(tmp_path)!r}))
 asyncio.run(run_caged(command, Limits()))
 """

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from assay.cage.run import Limits
 from assay.deepscan.batch import scan_batch
 from assay.deepscan.install import default_folder, is_installed
-from assay.deepscan.sandbox import Limits
 from assay.deepscan.tool import Tool, ToolFailed
 from assay.deepscan.tools import trufflehog
-from assay.deepscan.tools.found import find_tools
+from assay.deepscan.tools.installed import find_tools
 from assay.deepscan.workplace import Skill
 from assay.model.deep_scan import DeepResult, DeepStatus, DeepTool
 from assay.model.finding import Severity
@@ -77,7 +77,7 @@ def rules_of(result: DeepResult) -> set[tuple[str, str, str]]:
 
 
 async def test_semgrep_follows_what_comes_in_to_where_it_does_harm(tools: dict[DeepTool, Tool]) -> None:
-    """R18, I80: with rules of our own and no network; nothing in a skill makes it look away."""
+    """G48: with rules of our own and no network; nothing in a skill makes it look away."""
     results = await look(tools[DeepTool.SEMGREP])
     assert rules_of(results["python"]) == {
         ("python.remote-code", "tests/remote.py", "critical"),
@@ -93,12 +93,12 @@ async def test_semgrep_follows_what_comes_in_to_where_it_does_harm(tools: dict[D
         ("shell.download-and-run", "install", "high"),
         ("shell.credential-sent", "install", "critical"),
     }
-    assert results["honest"].status is DeepStatus.CLEAN, "I79: what is only talked about, or harmless, is not found"
+    assert results["honest"].status is DeepStatus.CLEAN, "G48: what is only talked about, or harmless, is not found"
     assert results["text"].status is DeepStatus.NOT_APPLICABLE
 
 
 async def test_njsscan_works_offline_with_its_own_rules(tools: dict[DeepTool, Tool]) -> None:
-    """R18: what is called `spec` or `example` is looked at, too."""
+    """G48: what is called `spec` or `example` is looked at, too."""
     results = await look(tools[DeepTool.NJSSCAN])
     assert ("eval_nodejs", "spec/web.js", "high") in rules_of(results["javascript"])
     assert results["honest"].status is DeepStatus.CLEAN
@@ -106,7 +106,7 @@ async def test_njsscan_works_offline_with_its_own_rules(tools: dict[DeepTool, To
 
 
 async def test_kingfisher_finds_a_secret_and_nobody_keeps_it(tools: dict[DeepTool, Tool]) -> None:
-    """R18: kind and place are told, the secret is not."""
+    """G48: kind and place are told, the secret is not."""
     results = await look(tools[DeepTool.KINGFISHER])
     [finding] = results["secret"].findings
     assert (finding.file, finding.line, finding.severity) == ("deploy.sh", 2, Severity.HIGH)

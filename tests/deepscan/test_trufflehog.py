@@ -5,15 +5,15 @@ from pathlib import Path
 import aiohttp
 
 from assay.deepscan.install import default_folder
-from assay.deepscan.tools.found import find_tools
-from assay.github.fake import FakeGitHub
+from assay.deepscan.tools.installed import find_tools
 from assay.model.deep_scan import DeepTool
 from assay.settings import Settings
-from tests.conftest import open_registry
 from tests.deepscan.conftest import Served
-from tests.deepscan.deliveries import publish
 from tests.deepscan.test_tools import TOKEN
-from tests.streams import serving
+from tests.support.deepscan.deliveries import publish
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import open_registry
+from tests.support.streams import serving
 
 # What version 3.90 prints: a line of JSON for each secret, and its own log on the other stream.
 PROGRAM = r"""#!/bin/sh
@@ -31,7 +31,7 @@ echo '{"level":"info-0","logger":"trufflehog","msg":"running source"}' >&2
 async def test_a_secret_is_found_told_by_its_place_and_kept_by_nobody(
     settings: Settings, github: FakeGitHub, tmp_path: Path
 ) -> None:
-    """R18: on the path it is a tool like the others, in the same cage, from the dispatch to the page."""
+    """G48: on the path it is a tool like the others, in the same cage, from the dispatch to the page."""
     program = tmp_path / "bin" / "trufflehog"
     program.parent.mkdir()
     program.write_text(PROGRAM)

@@ -9,7 +9,7 @@ from tests.cli.test_up import PATIENCE_SECONDS, an_assay, clean_environment, wai
 
 
 def test_one_command_scans_what_it_publishes(tmp_path: Path, data_folder: Path) -> None:
-    """R18: with the tools installed, nothing else has to be started or set."""
+    """G47, G96: with the tools installed, nothing else has to be started or set."""
     assert is_installed(default_folder()), "The scan tools are not installed: run `make deepscan`, or `make test`."
     tools = {"ASSAY_DEEP_SCAN_DIR": "", "ASSAY_DEEP_SCAN_TOOLS": "kingfisher"}
     with an_assay(data_folder / "data", tmp_path / "up.log", **tools) as up:

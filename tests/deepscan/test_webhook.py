@@ -14,9 +14,9 @@ from assay.deepscan.messages import LARGEST_RESULT_BYTES
 from assay.deepscan.signature import SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from assay.model.errors import Invalid
 from assay.settings import Settings
-from tests.conftest import SECRET, Registry
-from tests.deepscan.deliveries import CRITICAL, HandNode, pending, publish, send
-from tests.web.people import a_browser, audit_of, with_settings
+from tests.support.deepscan.deliveries import CRITICAL, HandNode, pending, publish, send
+from tests.support.registry import SECRET, Registry
+from tests.support.web.people import a_browser, audit_of, with_settings
 
 OTHER = "another-secret-that-is-long-enough-too"
 
@@ -36,7 +36,7 @@ async def status_of(registry: Registry, tool: str = "semgrep") -> str:
 
 
 async def test_a_result_is_kept_and_shown(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """R18, R28: in the JSON of the version, for installers, and on the page; a tool that has not run is not clean."""
+    """G47: in the JSON of the version, for installers, and on the page; a tool that has not run is not clean."""
     node, taken = work
     found = CRITICAL | {"severity": "high", "excerpt": "<script>alert(1)</script>", "file": "<b>.py"}
     answer = await node.deliver(node.result(taken, findings=[found], sandbox={"landlock": "not here"}))
@@ -68,7 +68,7 @@ async def test_a_result_is_kept_and_shown(registry: Registry, work: tuple[HandNo
 async def test_a_result_needs_a_fresh_signature_of_its_own_bytes(
     registry: Registry, work: tuple[HandNode, dict[str, Any]]
 ) -> None:
-    """R28, I62, I64: unsigned, wrongly signed, changed, stale and future ones are 401, and each is in the audit trail."""
+    """G83: unsigned, wrongly signed, changed, stale and future ones are 401, and each is in the audit trail."""
     node, taken = work
     body = json.dumps(node.result(taken)).encode()
     good = sign(SECRET, body, registry.app.clock.now())
@@ -94,7 +94,7 @@ async def test_a_result_needs_a_fresh_signature_of_its_own_bytes(
 
 
 async def test_a_delivery_is_taken_once(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """I64: the same again is 409 and changes nothing; another delivery for a scan that has its result changes nothing."""
+    """G83: the same again is 409 and changes nothing; another delivery for a scan that has its result changes nothing."""
     node, taken = work
     result = node.result(taken)
     assert (await node.deliver(result)).status_code == 200
@@ -121,7 +121,7 @@ async def test_a_delivery_is_taken_once(registry: Registry, work: tuple[HandNode
 async def test_a_result_is_for_what_was_dispatched(
     registry: Registry, work: tuple[HandNode, dict[str, Any]], said: dict[str, str], code: str
 ) -> None:
-    """R28: a signature alone says nothing of another skill."""
+    """G83: a signature alone says nothing of another skill."""
     node, taken = work
     answer = await node.deliver(node.result(taken, findings=[CRITICAL]) | said)
     assert (answer.status_code, answer.json()["code"]) == (409, code)
@@ -131,7 +131,7 @@ async def test_a_result_is_for_what_was_dispatched(
 
 
 async def test_a_tool_that_failed_is_tried_again_and_is_no_pass(registry: Registry) -> None:
-    """I78: three times, then the error stays."""
+    """G43: three times, then the error stays."""
     await publish(registry)
     node = HandNode(registry)
     for expected in ("pending", "pending", "error"):
@@ -151,7 +151,7 @@ async def test_too_much_is_refused(registry: Registry, work: tuple[HandNode, dic
 
 
 async def test_without_a_secret_nothing_is_taken(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """R20, R28, I62: a registry without its secret does not start; one that runs without takes nothing."""
+    """G83: a registry without its secret does not start; one that runs without takes nothing."""
     node, taken = work
     with pytest.raises(Invalid, match="ASSAY_WEBHOOK_SECRET"):
         Settings.from_mapping(
@@ -186,7 +186,7 @@ MORE = ("findings", "leftOut", "error", "durationMs", "sandbox", "surprise")
 async def test_no_body_gives_anything_but_what_is_documented(
     registry: Registry, work: tuple[HandNode, dict[str, Any]]
 ) -> None:
-    """R28: whatever is signed and sent, the answer is one of these, and nothing is taken down by what is not a result.
+    """G83: whatever is signed and sent, the answer is one of these, and nothing is taken down by what is not a result.
     Each body finds the scan without a result, so that it is read to its end.
     """
     node, taken = work

@@ -12,12 +12,12 @@ from assay.discover.schedule import register
 from assay.discover.source import Cadence, Meter, Page, Source
 from assay.discover.sources.code_search import CodeSearch
 from assay.discover.sources.topics import Topics
-from assay.github.fake import FakeGitHub
 from assay.model.discovery import RunOutcome
-from assay.serve.alarm import INFORMATIVE, Code
-from tests.conftest import SECRET, Registry
-from tests.discover.crawling import crawl
-from tests.web.test_health import series
+from assay.serve.operations.alarm import INFORMATIVE, Code
+from tests.support.discover.crawling import crawl
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import SECRET, Registry
+from tests.web.operations.test_health import series
 
 TOKEN = "ghp_discovery"
 TOPIC = "agent-skills"
@@ -88,7 +88,7 @@ async def seen(source: Source) -> tuple[int, int, int]:
     ids=["the cap", "one more", "one more in one second"],
 )
 async def test_topics_at_the_cap(registry: Registry, number: int, apart: timedelta, shown: int, cut: int) -> None:
-    """I70: a window that is too full is split, down to seconds; what cannot be split is said, never silent."""
+    """G89: a window that is too full is split, down to seconds; what cannot be split is said, never silent."""
     pushed(registry, number, apart=apart)
     assert (shown, 0, cut) == await seen(topics(registry))
     if number == 1_000:
@@ -97,7 +97,7 @@ async def test_topics_at_the_cap(registry: Registry, number: int, apart: timedel
 
 @pytest.mark.parametrize(("number", "cut"), [(1_000, 0), (1_001, 0), (2_000, 0), (2_003, 3)])
 async def test_files_of_one_size_at_the_cap(registry: Registry, number: int, cut: int) -> None:
-    """I70: one size cannot be split; both ends of it are read, and what is between them is said."""
+    """G89: one size cannot be split; both ends of it are read, and what is between them is said."""
     of_one_size(registry, number)
     _, paths, said = await seen(CodeSearch(registry.app.github, Cadence()))
     assert (number - cut, cut) == (paths, said)
@@ -122,7 +122,7 @@ class Cutting:
 
 
 async def test_what_is_cut_is_told_to_whoever_watches(registry: Registry) -> None:
-    """I69, I70: in the stats, the metrics, and health, which is not ill of it; until a whole cycle is shown all."""
+    """G89, G90: in the stats, the metrics, and health, which is not ill of it; until a whole cycle is shown all."""
     async with open_crawler(registry.app) as crawler:
         await register(registry.app.store, crawler.sources, [])
     assert RunOutcome.COMPLETE is (await crawl(registry, Cutting((2, 1)))).outcome

@@ -12,12 +12,22 @@ from assay.discover.source import Cadence
 from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome
 from assay.model.errors import RateLimited, Unavailable
 from assay.settings import Settings
-from tests.conftest import Registry
-from tests.discover.crawling import Always, Scripted, a_crawler, count, crawl, expected, many, records, submitted
+from tests.support.discover.crawling import (
+    Always,
+    Scripted,
+    a_crawler,
+    count,
+    crawl,
+    expected,
+    many,
+    records,
+    submitted,
+)
+from tests.support.registry import Registry
 
 
 async def test_everything_found_is_submitted_once_with_its_counters(registry: Registry) -> None:
-    """R53, R54: enqueued, skippedDedup, errors and repoStats are returned and kept; a second run finds nothing new."""
+    """G85: enqueued, skippedDedup, errors and repoStats are returned and kept; a second run finds nothing new."""
     names = many(registry, 25)
     first = await crawl(registry, Scripted([names[:15], names[10:], ["acme/nothing"]]))
     assert expected(names) == await submitted(registry)
@@ -32,7 +42,7 @@ async def test_everything_found_is_submitted_once_with_its_counters(registry: Re
 
 
 async def test_a_repository_costs_three_calls_however_many_skills_it_has(registry: Registry) -> None:
-    """R117: a repository with 60 skills is one look, not one call a skill."""
+    """G35: a repository with 60 skills is one look, not one call a skill."""
     [name] = many(registry, 1, *(f"skill-{number}" for number in range(60)))
     await crawl(registry, Scripted([[name]]))
     assert len(await submitted(registry)) == 60
@@ -40,13 +50,13 @@ async def test_a_repository_costs_three_calls_however_many_skills_it_has(registr
 
 
 async def test_the_constants_are_those_of_the_seeds(settings: Settings) -> None:
-    """R113, R118, R58: twenty at once, five thousand at the most."""
+    """G85: twenty at once, five thousand at the most."""
     assert (20, 5_000) == (DISCOVERY_BATCH_SIZE, MOST_RESULTS)
     assert settings.discovery_max_results == 5_000
 
 
 async def test_looks_are_made_side_by_side_in_chunks(registry: Registry) -> None:
-    """R53, R61, R70: more than one look is under way at a time, and never more than a chunk of twenty."""
+    """G85: more than one look is under way at a time, and never more than a chunk of twenty."""
     names = many(registry, 45)
     finder, at_once, most = registry.app.finder, 0, 0
     find = finder.find
@@ -67,7 +77,7 @@ async def test_looks_are_made_side_by_side_in_chunks(registry: Registry) -> None
 
 
 async def test_the_cap_is_on_what_is_new_and_the_rest_is_found_next_time(registry: Registry) -> None:
-    """R53, R55, R61: the slice comes after the dedup in the database; what did not fit is not lost."""
+    """G85: the slice comes after the dedup in the database; what did not fit is not lost."""
     names = many(registry, 12)
     await crawl(registry, Scripted([names[:6]]))
     source = Scripted([names, []])
@@ -81,7 +91,7 @@ async def test_the_cap_is_on_what_is_new_and_the_rest_is_found_next_time(registr
 
 
 async def test_a_dry_run_writes_nothing(registry: Registry) -> None:
-    """R53: what would be taken is told, up to the cap; no row, no lease, no submission."""
+    """G85: what would be taken is told, up to the cap; no row, no lease, no submission."""
     names = many(registry, 6)
     await crawl(registry, Scripted([names[:2]]))
     before = [await count(registry, table) for table in ("discovery_record", "discovery_run", "submission")]
@@ -94,7 +104,7 @@ async def test_a_dry_run_writes_nothing(registry: Registry) -> None:
 
 
 async def test_parallel_sources_never_submit_twice(registry: Registry) -> None:
-    """R63, R30: eight sources find the same forty repositories at once; each is looked into by one of them."""
+    """G86: eight sources find the same forty repositories at once; each is looked into by one of them."""
     names = many(registry, 40)
     sources = [Scripted([names[shift:] + names[:shift]], name=f"source-{shift}") for shift in range(8)]
     runs = await asyncio.gather(*(crawl(registry, each) for each in sources))
@@ -105,7 +115,7 @@ async def test_parallel_sources_never_submit_twice(registry: Registry) -> None:
 
 
 async def test_one_failure_never_ends_a_run(registry: Registry) -> None:
-    """R53: a repository that fails is counted and looked into again; all others are submitted."""
+    """G87: a repository that fails is counted and looked into again; all others are submitted."""
     names = many(registry, 10)
     registry.github.fail("tree", status=502, times=1)
     ended = await crawl(registry, Scripted([names]))
@@ -116,7 +126,7 @@ async def test_one_failure_never_ends_a_run(registry: Registry) -> None:
 
 
 async def test_a_rate_limit_is_waited_for_and_is_never_an_empty_repository(registry: Registry) -> None:
-    """I74: what GitHub does not say now is asked again; no error is counted for having to wait."""
+    """G34: what GitHub does not say now is asked again; no error is counted for having to wait."""
     names = many(registry, 3)
     registry.github.secondary_limit("tree", retry_after=1, times=2)
     ended = await crawl(registry, Scripted([names]))
@@ -125,7 +135,7 @@ async def test_a_rate_limit_is_waited_for_and_is_never_an_empty_repository(regis
 
 
 async def test_a_long_rate_limit_ends_the_run_and_the_checkpoint_stays(registry: Registry) -> None:
-    """I74, I75: the next run goes on at the page that could not be read."""
+    """G34, G88: the next run goes on at the page that could not be read."""
     names = many(registry, 4)
     source = Scripted([names[:2], RateLimited("Wait.", retry_after_seconds=1_800), names[2:]])
     ended = await crawl(registry, source)
@@ -141,7 +151,7 @@ async def test_a_long_rate_limit_ends_the_run_and_the_checkpoint_stays(registry:
 
 
 async def test_a_page_that_fails_is_asked_for_again(registry: Registry) -> None:
-    """I75: a network error costs a page neither its results nor its place."""
+    """G88: a network error costs a page neither its results nor its place."""
     names = many(registry, 4)
     source = Scripted([names[:2], Unavailable("Away."), names[2:]])
     ended = await crawl(registry, source)
@@ -151,7 +161,7 @@ async def test_a_page_that_fails_is_asked_for_again(registry: Registry) -> None:
 
 
 async def test_a_bug_in_a_source_is_a_failed_run_with_its_reason(registry: Registry) -> None:
-    """I72: it is told with its trace, ends nothing else, and the source is given back."""
+    """G87: it is told with its trace, ends nothing else, and the source is given back."""
     with structlog.testing.capture_logs() as logs:
         ended = await crawl(registry, Always(KeyError("items")))
     assert (RunOutcome.FAILED, "KeyError: 'items'") == (ended.outcome, ended.problem)
@@ -160,7 +170,7 @@ async def test_a_bug_in_a_source_is_a_failed_run_with_its_reason(registry: Regis
 
 
 async def test_a_source_that_fails_waits_longer_each_time(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """I72: a failure is written down with its reason, and the next run is later and later."""
+    """G87: a failure is written down with its reason, and the next run is later and later."""
     monkeypatch.setattr("assay.discover.crawl.FIRST_PAUSE_SECONDS", 0.01)
     broken = Unavailable("No such host.")
     pauses = []
@@ -177,7 +187,7 @@ async def test_a_source_that_fails_waits_longer_each_time(registry: Registry, mo
 
 
 async def test_a_run_makes_no_more_calls_than_its_share(registry: Registry) -> None:
-    """R117: what is over the share waits for the next run, and is not lost."""
+    """G33: what is over the share waits for the next run, and is not lost."""
     names = many(registry, 9)
     ended = await crawl(registry, Scripted([names]), max_calls=10)
     assert (RunOutcome.SPENT, 10) == (ended.outcome, ended.calls)
@@ -187,7 +197,7 @@ async def test_a_run_makes_no_more_calls_than_its_share(registry: Registry) -> N
 
 
 async def test_a_run_that_takes_too_long_is_ended_and_gone_on_with(registry: Registry) -> None:
-    """I75: a timeout costs nothing that was found."""
+    """G88: a timeout costs nothing that was found."""
     names = many(registry, 4)
     registry.github.latency("tree", 5)
     ended = await crawl(registry, Scripted([names]), timeout_seconds=0.5)
@@ -198,7 +208,7 @@ async def test_a_run_that_takes_too_long_is_ended_and_gone_on_with(registry: Reg
 
 
 async def test_two_runners_of_one_source_are_one(registry: Registry) -> None:
-    """R30: the lease is in the database; who comes second does not run."""
+    """G87: the lease is in the database; who comes second does not run."""
     names = many(registry, 5)
     async with a_crawler(registry) as crawler:
         asked = Asked("test", is_asked_for=True)
@@ -208,7 +218,7 @@ async def test_two_runners_of_one_source_are_one(registry: Registry) -> None:
 
 
 async def test_a_source_runs_when_it_is_due(registry: Registry) -> None:
-    """R30: not before its time, unless it is asked for."""
+    """G87: not before its time, unless it is asked for."""
     async with a_crawler(registry) as crawler:
         source = Scripted([[]], cadence=Cadence(every_seconds=3_600))
         assert await crawler.run(source, Asked("test")) is not None
@@ -218,7 +228,7 @@ async def test_a_source_runs_when_it_is_due(registry: Registry) -> None:
 
 @pytest.mark.parametrize("path", [".claude/skills/mine/SKILL.md", "plugins/.cursor/SKILL.md"])
 async def test_what_the_admission_refuses_is_not_submitted(registry: Registry, path: str) -> None:
-    """I76: one admission for every way in; an agent's own configuration is no skill of the community."""
+    """G18: one admission for every way in; an agent's own configuration is no skill of the community."""
     registry.github.add_repository("acme/config", files={path: "---\nname: x\n---\n"})
     ended = await crawl(registry, Scripted([["acme/config"]]))
     assert (0, []) == (ended.tally.enqueued, await submitted(registry))
@@ -226,7 +236,7 @@ async def test_what_the_admission_refuses_is_not_submitted(registry: Registry, p
 
 
 async def test_a_branch_of_any_name_is_the_default(registry: Registry) -> None:
-    """I73: GitHub is asked which branch it is."""
+    """G38: GitHub is asked which branch it is."""
     files = {"skills/one/SKILL.md": "---\nname: one\ndescription: One.\n---\n"}
     registry.github.add_repository("acme/trunk", files=files, default_branch="trunk")
     await crawl(registry, Scripted([["acme/trunk"]]))
@@ -234,7 +244,7 @@ async def test_a_branch_of_any_name_is_the_default(registry: Registry) -> None:
 
 
 async def test_a_renamed_repository_is_one(registry: Registry) -> None:
-    """R63: found under its old name and its new one, its skills are submitted once."""
+    """G54: found under its old name and its new one, its skills are submitted once."""
     [name] = many(registry, 1)
     repository, _ = registry.github.directory.find(name)
     assert repository is not None
@@ -245,7 +255,7 @@ async def test_a_renamed_repository_is_one(registry: Registry) -> None:
 
 
 async def test_what_a_dead_run_left_is_finished_by_the_next(registry: Registry) -> None:
-    """R63, I75: it was found and written down, and nobody came to submit it."""
+    """G88: it was found and written down, and nobody came to submit it."""
     names = many(registry, 3)
     async with registry.app.store.begin() as db:
         await db.execute(

@@ -9,9 +9,9 @@ from assay.discover.source import Cadence, Meter
 from assay.discover.sources.events import Events
 from assay.model.discovery import RunOutcome
 from assay.model.errors import RateLimited
-from tests.conftest import Registry
-from tests.discover.crawling import crawl, many, submitted
-from tests.skills import a_skill
+from tests.support.discover.crawling import crawl, many, submitted
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 CADENCE = Cadence(every_seconds=60)
 
@@ -44,7 +44,7 @@ async def read(source: Events, checkpoint: Any) -> Any:
 async def test_events_lead_to_known_repositories_and_to_those_that_sound_like_skills(
     registry: Registry, clock: Hours
 ) -> None:
-    """R30: a push to a known repository is a reason to look again; GitHub's others are not ours to look into."""
+    """G86: a push to a known repository is a reason to look again; GitHub's others are not ours to look into."""
     [known] = many(registry, 1)
     source = Events(registry.app.github, CADENCE, (), clock)
     registry.github.happen("somebody/website")
@@ -61,7 +61,7 @@ async def test_events_lead_to_known_repositories_and_to_those_that_sound_like_sk
 
 @pytest.mark.parametrize("happens", [True, False])
 async def test_no_list_is_asked_for_earlier_than_github_wants(registry: Registry, clock: Hours, happens: bool) -> None:
-    """R65: `X-Poll-Interval` holds for each list, also where nothing is new, in whatever process asks next."""
+    """G34: `X-Poll-Interval` holds for each list, also where nothing is new, in whatever process asks next."""
     registry.github.poll_seconds = 300
     registry.github.organisations = {"acme"}
     registry.github.happen("acme/skills")
@@ -96,7 +96,7 @@ async def test_a_clock_that_was_turned_back_stops_nobody(registry: Registry, clo
 
 
 async def test_a_run_that_is_asked_for_too_early_says_so_and_asks_nobody(registry: Registry, clock: Hours) -> None:
-    """R65: at once, however short the wait; the source runs again when it is over. The probe asks nobody either."""
+    """G34: at once, however short the wait; the source runs again when it is over. The probe asks nobody either."""
     registry.github.happen("acme/skills")
     source = Events(registry.app.github, CADENCE, (), clock)
     assert RunOutcome.COMPLETE is (await crawl(registry, source)).outcome
@@ -126,7 +126,7 @@ async def test_a_list_that_could_not_be_read_is_asked_for_again_and_the_others_a
 
 
 async def test_people_have_events_too_and_who_is_gone_hides_nobody(registry: Registry, clock: Hours) -> None:
-    """I82: a person is no organisation to GitHub; whoever stands first in the list, the last one is seen."""
+    """G87: a person is no organisation to GitHub; whoever stands first in the list, the last one is seen."""
     github = registry.github
     github.organisations = {"acme"}
     for name in ("person/tools", "acme/tools"):
@@ -145,7 +145,7 @@ async def test_people_have_events_too_and_who_is_gone_hides_nobody(registry: Reg
 
 
 async def test_where_nothing_ever_happens_the_source_is_blind(registry: Registry, clock: Hours) -> None:
-    """I71: there is always an event on GitHub; an empty list is no answer."""
+    """G90: there is always an event on GitHub; an empty list is no answer."""
     source = Events(registry.app.github, CADENCE, (), clock)
     assert await source.probe(Meter(9)) is None
     await read(source, None)

@@ -15,7 +15,7 @@ from assay.discover.crawl import Asked
 from assay.discover.dry_run import try_out
 from assay.discover.source import BudgetSpent, Cadence, Meter, Source
 from assay.discover.sources.code_search import CodeSearch
-from assay.discover.sources.listed import Listed
+from assay.discover.sources.lists import Listed
 from assay.discover.sources.marketplaces import Marketplaces
 from assay.discover.sources.npm import Npm
 from assay.discover.sources.organisations import Organisations
@@ -24,12 +24,12 @@ from assay.discover.sources.registries import Registry as Other
 from assay.discover.sources.shards import Shard, all_shards
 from assay.discover.sources.topics import Topics
 from assay.discover.web import Web, open_web
-from assay.github.fake import FakeGitHub
 from assay.model.discovery import RegistryKind, RunOutcome
-from tests.conftest import Registry
-from tests.discover.crawling import a_crawler, a_name, crawl, expected, many, submitted
-from tests.discover.loopback import serving
-from tests.skills import a_skill
+from tests.support.discover.crawling import a_crawler, a_name, crawl, expected, many, submitted
+from tests.support.discover.loopback import serving
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 CADENCE = Cadence()
 TOKEN = "ghp_discovery"
@@ -66,7 +66,7 @@ async def found_by(source: Source, meter: Meter | None = None, stop_after: int |
 
 
 async def test_code_search_goes_beyond_the_thousand_results(registry: Registry) -> None:
-    """I70, I77b: 2,600 files of one narrow range of sizes, at any depth: all are found, from any checkpoint."""
+    """G89: 2,600 files of one narrow range of sizes, at any depth: all are found, from any checkpoint."""
     for number in range(13):
         files = {f"a/{'x/' * (skill % 3)}s{skill}/SKILL.md": "y" * (1_100 + skill) for skill in range(200)}
         registry.github.add_repository(f"acme/repo-{number}", files=files)
@@ -85,7 +85,7 @@ async def test_code_search_goes_beyond_the_thousand_results(registry: Registry) 
 
 
 async def test_too_many_files_of_one_size_are_read_from_both_ends(registry: Registry) -> None:
-    """I70: where a shard cannot be split any more, the other order shows what the first does not."""
+    """G89: where a shard cannot be split any more, the other order shows what the first does not."""
     for number in range(12):
         registry.github.add_repository(f"acme/r{number}", {f"s{skill}/SKILL.md": "y" * 700 for skill in range(100)})
     orders = set()
@@ -95,7 +95,7 @@ async def test_too_many_files_of_one_size_are_read_from_both_ends(registry: Regi
 
 
 async def test_incomplete_results_are_asked_for_again_and_split(registry: Registry) -> None:
-    """I69: an answer that GitHub did not finish is never taken for all there is without another try."""
+    """G89: an answer that GitHub did not finish is never taken for all there is without another try."""
     many(registry, 3)
     registry.github.incomplete_results = True
     meter = Meter(200)
@@ -107,7 +107,7 @@ async def test_incomplete_results_are_asked_for_again_and_split(registry: Regist
 
 @given(st.integers(0, 1_000_000))
 def test_the_shards_hold_every_size_exactly_once(size: int) -> None:
-    """I70: whatever is split, nothing falls between two shards."""
+    """G89: whatever is split, nothing falls between two shards."""
     shards = all_shards()
     for _ in range(3):
         shards = [part for each in shards for part in (each.divided() if each.is_divisible else [each])]
@@ -116,7 +116,7 @@ def test_the_shards_hold_every_size_exactly_once(size: int) -> None:
 
 
 async def test_a_known_repository_that_grew_is_looked_into_again(registry: Registry) -> None:
-    """R63, I77: a path that nobody has seen is news; the skills that were there stay one submission each."""
+    """G86: a path that nobody has seen is news; the skills that were there stay one submission each."""
     names = many(registry, 2)
     source = CodeSearch(registry.app.github, CADENCE)
     await crawl(registry, source)
@@ -131,7 +131,7 @@ async def test_a_known_repository_that_grew_is_looked_into_again(registry: Regis
 
 
 async def test_the_probe_of_code_search_asks_for_what_is_known(registry: Registry) -> None:
-    """I69, I71: a question that does not find a known repository is blind."""
+    """G90: a question that does not find a known repository is blind."""
     many(registry, 1)
     known = [a_name("acme/repo-0")]
     assert await CodeSearch(registry.app.github, CADENCE, known).probe(Meter(9))
@@ -140,7 +140,7 @@ async def test_the_probe_of_code_search_asks_for_what_is_known(registry: Registr
 
 
 async def test_topics_are_read_in_windows_without_an_end(registry: Registry) -> None:
-    """I70: 2,300 repositories, pushed to from years ago until after now; no date of ours hides any."""
+    """G89: 2,300 repositories, pushed to from years ago until after now; no date of ours hides any."""
     now = datetime.now(UTC)
     for number in range(2_300):
         pushed = now - timedelta(hours=number) + timedelta(days=2)
@@ -153,7 +153,7 @@ async def test_topics_are_read_in_windows_without_an_end(registry: Registry) -> 
 
 
 async def test_topics_go_on_where_the_last_cycle_ended_and_sweep_now_and_then(registry: Registry) -> None:
-    """I70: what was pushed to since is found with few calls; once a week everything is read again."""
+    """G89: what was pushed to since is found with few calls; once a week everything is read again."""
     old = "2026-01-01T00:00:00Z"
     registry.github.add_repository("acme/old", topics=("agent-skills",), pushed_at=old)
     moment = datetime.now(UTC)
@@ -170,7 +170,7 @@ async def test_topics_go_on_where_the_last_cycle_ended_and_sweep_now_and_then(re
 
 
 async def test_organisations_and_people_are_listed_whole(registry: Registry) -> None:
-    """R30: page by page; one that is gone does not hide the others."""
+    """G87: page by page; one that is gone does not hide the others."""
     many(registry, 130, "one", prefix="big")
     many(registry, 2, "one", prefix="person")
     registry.github.organisations = {"big"}
@@ -179,7 +179,7 @@ async def test_organisations_and_people_are_listed_whole(registry: Registry) -> 
 
 
 async def test_a_list_that_has_not_changed_costs_no_call(registry: Registry) -> None:
-    """R117: the lists of owners and events are asked for conditionally."""
+    """G35: the lists of owners and events are asked for conditionally."""
     many(registry, 2, "one", prefix="big")
     registry.github.organisations = {"big"}
     source = Organisations(registry.app.github, CADENCE, ("big",))
@@ -190,7 +190,7 @@ async def test_a_list_that_has_not_changed_costs_no_call(registry: Registry) -> 
 
 
 async def test_npm_leads_to_repositories(registry: Registry, outside: Web) -> None:
-    """R30: every way in which packages name their repository; pages by what was received."""
+    """G87: every way in which packages name their repository; pages by what was received."""
     base = registry.web_url
     forms = [f"git+{base}/acme/repo-0.git", f"{base}/acme/repo-1#main", "acme/repo-2", "https://gitlab.com/a/b", None]
     packages = [
@@ -210,7 +210,7 @@ async def test_npm_leads_to_repositories(registry: Registry, outside: Web) -> No
 
 
 async def test_marketplaces_lead_to_what_they_name(registry: Registry) -> None:
-    """I77b: the repository of a manifest and those it names elsewhere; one that cannot be read stops nobody."""
+    """G87: the repository of a manifest and those it names elsewhere; one that cannot be read stops nobody."""
     base = registry.web_url
     manifest = f"""{{"name": "m", "plugins": [
         {{"name": "here", "source": "./plugins/here"}},
@@ -225,7 +225,7 @@ async def test_marketplaces_lead_to_what_they_name(registry: Registry) -> None:
 
 
 async def test_registries_are_read_as_each_counts_its_pages(registry: Registry, outside: Web) -> None:
-    """I69: the first page of skills.sh is number zero; a known answer on every page of every kind is found."""
+    """G89: the first page of skills.sh is number zero; a known answer on every page of every kind is found."""
     base = registry.web_url
     numbered = {f"/api/skills/all-time/{page}": page for page in range(3)}
     routes: dict[str, Any] = {
@@ -254,7 +254,7 @@ async def test_registries_are_read_as_each_counts_its_pages(registry: Registry, 
 async def test_a_registry_that_is_gone_hides_no_other(
     registry: Registry, outside: Web, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    """I82, I72: the others are read in every run; which one it is stands in the run, and becomes an alarm."""
+    """G87: the others are read in every run; which one it is stands in the run, and becomes an alarm."""
     monkeypatch.setattr("assay.discover.crawl.FIRST_PAUSE_SECONDS", 0.001)
     names = many(registry, 2)
     index, asked = "/.well-known/agent-skills/index.json", []
@@ -286,7 +286,7 @@ async def test_a_registry_that_is_gone_hides_no_other(
 
 
 async def test_an_owner_that_shows_us_nothing_hides_no_other(registry: Registry) -> None:
-    """I82: a 403 is neither "none" nor the end of the list."""
+    """G87: a 403 is neither "none" nor the end of the list."""
     many(registry, 2, "one", prefix="person")
     registry.github.fail("owner", 403, times=1)
     ended = await crawl(registry, Organisations(registry.app.github, CADENCE, ("closed", "person")))
@@ -295,7 +295,7 @@ async def test_an_owner_that_shows_us_nothing_hides_no_other(registry: Registry)
 
 
 async def test_a_list_is_a_file_or_an_address(registry: Registry, outside: Web, tmp_path: Path) -> None:
-    """R30: one repository a line, with remarks; what names none is counted and stops nobody."""
+    """G87: one repository a line, with remarks; what names none is counted and stops nobody."""
     base = registry.web_url
     written = f"# ours\nacme/one\n\n{base}/acme/two  # a remark\nnonsense\nhttps://elsewhere.example/x/y\n"
     file = tmp_path / "list.txt"

@@ -5,7 +5,7 @@ from aiohttp import web
 
 from assay.discover.web import LARGEST_ANSWER_BYTES, PublicResolver, Web, open_web
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
-from tests.discover.loopback import serving
+from tests.support.discover.loopback import serving
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from tests.discover.loopback import serving
     ],
 )
 async def test_only_public_https_is_read(url: str, code: str) -> None:
-    """I74: literals, names and odd spellings of private addresses are refused before anything is sent."""
+    """G16: literals, names and odd spellings of private addresses are refused before anything is sent."""
     async with open_web(anywhere=False) as outside:
         with pytest.raises(Invalid) as refused:
             await outside.get_bytes(url)
@@ -58,7 +58,7 @@ async def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_conn
 
 
 async def test_answers_are_bounded_and_typed() -> None:
-    """I74: not there, told to wait, too long and not understood are four different things."""
+    """G36: not there, told to wait, too long and not understood are four different things."""
     routes = {
         "/wait": lambda _: web.Response(status=429, headers={"Retry-After": "7"}),
         "/long": lambda _: web.Response(body=b"x" * (LARGEST_ANSWER_BYTES + 1)),

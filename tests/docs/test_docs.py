@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from docs.commands import all_commands, shown_params
 from docs.generate import forgotten, generated
+from docs.guarantees import citations, guarantees
 from docs.rule_pages import fenced, rule_pages, visible
 from markdown_it import MarkdownIt
 from typer.main import get_command
 
-from assay.cli.exits import MOST_SEVERE_FIRST, Exit
 from assay.cli.main import app
+from assay.cli.ui.exits import MOST_SEVERE_FIRST, Exit
 from assay.scan.ruleset import load_ruleset
 from assay.settings import Settings, variable
 
@@ -24,7 +25,7 @@ FENCED = re.compile(r"^(`{3,})[^`]*?\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: str(path.relative_to(ROOT / "docs")))
 def test_generated_parts_are_fresh(path: Path) -> None:
-    """R62: the state diagram, the settings and the API are made from the code, so that a change of them is seen."""
+    """G102: the state diagram, the settings and the API are made from the code, so that a change of them is seen."""
     assert path.read_text() == GENERATED[path]
 
 
@@ -58,7 +59,7 @@ def test_a_specimen_is_inert() -> None:
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:
-    """R20: docs/operations.md and the code name the same variables."""
+    """G102: docs/operations.md and the code name the same variables."""
     text = (ROOT / "docs" / "operations.md").read_text()
     documented = set(re.findall(r"^\| `(ASSAY_\w+)` \|", text, re.MULTILINE))
     assert documented == {variable(name) for name in Settings.model_fields}
@@ -102,6 +103,16 @@ def test_readme_names_the_two_commands() -> None:
     assert "make test" in readme
 
 
+def test_tests_cite_the_guarantees_of_the_documentation() -> None:
+    """G102: each guarantee has a test, each cited number exists, and no other list of numbers is cited."""
+    listed, cited = guarantees((ROOT / "docs" / "guarantees.md").read_text()), citations()
+    assert len(listed) == len(set(listed))
+    assert set(listed) == set(cited)
+    other = re.compile(r"\b[RI]\d{1,3}[a-z]?\b")
+    foreign = {file.name: other.findall(file.read_text()) for file in (ROOT / "tests").rglob("*.py")}
+    assert {name: numbers for name, numbers in foreign.items() if numbers} == {}
+
+
 def test_links_lead_somewhere() -> None:
     """No page of the documentation links to a file that is not there."""
     broken = []
@@ -126,7 +137,7 @@ def test_lock_files_name_no_index() -> None:
 
 
 def test_no_secret_is_committed() -> None:
-    """I65: nothing in the repository looks like a live token or a private key."""
+    """G103: nothing in the repository looks like a live token or a private key."""
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     token = re.compile(
         rb"gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60,}|AKIA[0-9A-Z]{16}|BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]{40}"

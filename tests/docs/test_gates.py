@@ -10,14 +10,14 @@ PRODUCT, TESTS = ROOT / "src" / "assay", ROOT / "tests"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # The engine has no wheel for some platforms; what is tested there is the one that takes its place.
 MAY_BE_MISSING = {
-    "tests/scanners/test_pool.py": {"importorskip"},
-    "tests/scanners/test_saved_engine.py": {"importorskip"},
+    "tests/scan_pool/test_pool.py": {"importorskip"},
+    "tests/scan_pool/test_saved_engine.py": {"importorskip"},
 }
 PASSED_OVER = {"skip", "skipif", "xfail", "importorskip"}
 
 
 def test_nothing_reaches_main_that_fails_a_gate() -> None:
-    """I44, R57: tests, lint and strict types run on every change, and the first that fails ends the run."""
+    """G101: tests, lint and strict types run on every change, and the first that fails ends the run."""
     run = (ROOT / ".ci" / "run").read_text().splitlines()
     assert "set -euo pipefail" in run
     assert [line for line in run if line.startswith("make ")] == ["make test", "make lint", "make types"]
@@ -26,7 +26,7 @@ def test_nothing_reaches_main_that_fails_a_gate() -> None:
 
 
 def test_no_test_is_passed_over_and_none_has_a_false_database() -> None:
-    """I68b: no test is known to fail, and nothing of the registry is replaced by something that only looks like it."""
+    """G101: no test is known to fail, and nothing of the registry is replaced by something that only looks like it."""
     for file in TESTS.rglob("*.py"):
         name, tree = str(file.relative_to(ROOT)), ast.parse(file.read_text())
         named = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -36,7 +36,7 @@ def test_no_test_is_passed_over_and_none_has_a_false_database() -> None:
 
 
 def test_the_tree_has_the_rooms_that_the_story_names() -> None:
-    """R33, R84: every room is in the picture of the tree and in the order of imports, and there is none besides."""
+    """G102: every room is in the picture of the tree and in the order of imports, and there is none besides."""
     rooms = {path.stem for path in PRODUCT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     rooms -= {"__init__", "__main__"}
     story = next(each for each in PROJECT["tool"]["importlinter"]["contracts"] if each["type"] == "layers")

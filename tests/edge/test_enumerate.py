@@ -7,7 +7,7 @@ from assay.edge.enumerate import CUTS, enumerate_published, ranges
 from assay.edge.index import read_index, read_index_head, write_index
 from assay.edge.keys import INDEX, INDEX_KEYS, INDEX_UNDER_WAY, part_key
 from assay.edge.kv import Edge, Page, Range
-from tests.edges import THEN, put_listings
+from tests.support.edge_stores import THEN, put_listings
 
 
 class Watched:
@@ -28,7 +28,7 @@ class Watched:
 
 
 async def test_everything_that_is_published_is_enumerated(edge: Edge) -> None:
-    """R72, R73, R75, R94: 5,000 keys, many pages at once, each skill once, in the order of the names."""
+    """G69: 5,000 keys, many pages at once, each skill once, in the order of the names."""
     names = sorted(f"{chr(97 + n % 26)}{n % 10}/repo-{n % 5}/skill-{n}" for n in range(4_990))
     names += [
         "äther/repo/skill",
@@ -52,7 +52,7 @@ async def test_everything_that_is_published_is_enumerated(edge: Edge) -> None:
 
 
 async def test_what_cannot_be_read_is_counted_and_named(edge: Edge) -> None:
-    """R69, R74, R76: values that are no skill, or lack a field, are never passed over in silence nor filled with guesses."""
+    """G69: values that are no skill, or lack a field, are never passed over in silence nor filled with guesses."""
     await put_listings(edge, ["a/b/c", "d/e/f"])
     bad = {"skill:x/y/z": b"\xff", "skill:x/y/empty": b"", "skill:x/y/partial": b"\x81\xa6serial\x01"}
     assert await edge.write(bad, (), since=1, serial=1)
@@ -70,7 +70,7 @@ def test_the_pieces_are_the_whole() -> None:
 
 
 async def test_the_index_has_what_the_enumeration_has(edge: Edge) -> None:
-    """R95: made in parts; what is left of a larger one before goes away; it knows the serial it was made at."""
+    """G69: made in parts; what is left of a larger one before goes away; it knows the serial it was made at."""
     await put_listings(edge, [f"a/b/skill-{number:04}" for number in range(2_100)])
     head = await write_index(edge, THEN)
     assert head is not None
@@ -88,7 +88,7 @@ async def test_the_index_has_what_the_enumeration_has(edge: Edge) -> None:
 
 
 async def test_an_index_never_has_what_was_taken_down(edge: Edge) -> None:
-    """I13: a listing that goes while the index is being made takes the index with it; other changes do not stop it."""
+    """G69: a listing that goes while the index is being made takes the index with it; other changes do not stop it."""
     await put_listings(edge, [f"a/b/skill-{number:04}" for number in range(1_500)])
     for strikes in (frozenset({"skill:a/b/skill-0001"}) | INDEX_KEYS, frozenset({"sub:1"})):
         striking = Striking(edge, strikes)

@@ -10,11 +10,11 @@ from assay.edge.kv import Edge, Range, below
 from assay.edge.lmdb import LmdbEdge
 from assay.edge.redis import RedisEdge
 from assay.model.errors import Unavailable
-from tests.edges import RedisServer, contents_of, keys_of, put_listings
+from tests.support.edge_stores import RedisServer, contents_of, keys_of, put_listings
 
 
 async def test_what_is_put_is_there_until_it_is_removed(edge: Edge) -> None:
-    """R56: on LMDB and on a real Redis. Values are bytes of any kind; a key that is both put and removed is put; the serial moves with them."""
+    """G69: on LMDB and on a real Redis. Values are bytes of any kind; a key that is both put and removed is put; the serial moves with them."""
     assert await edge.read_serial() == 0
     assert await edge.write({"skill:a": b"\x00\xff", "skill:b": b"b"}, {"skill:b", "skill:c"}, since=0, serial=7)
     assert await edge.read_serial() == 7
@@ -26,7 +26,7 @@ async def test_what_is_put_is_there_until_it_is_removed(edge: Edge) -> None:
 
 
 async def test_whoever_was_overtaken_changes_nothing(edge: Edge) -> None:
-    """R108: a writer that has read an older serial is refused as a whole, so nothing older lies over something newer."""
+    """G68: a writer that has read an older serial is refused as a whole, so nothing older lies over something newer."""
     assert await edge.write({"skill:a": b"new"}, (), since=0, serial=2)
     for serial in (1, 3):
         assert not await edge.write({"skill:a": b"old", "skill:z": b"old"}, {"skill:a"}, since=1, serial=serial)
@@ -35,7 +35,7 @@ async def test_whoever_was_overtaken_changes_nothing(edge: Edge) -> None:
 
 
 async def test_of_many_writers_at_once_each_step_has_one(edge: Edge) -> None:
-    """R104: writers that race for the same serial do not lose each other's values."""
+    """G68: writers that race for the same serial do not lose each other's values."""
 
     async def add(number: int) -> None:
         while True:
@@ -49,7 +49,7 @@ async def test_of_many_writers_at_once_each_step_has_one(edge: Edge) -> None:
 
 
 async def test_pages_are_in_order_and_have_no_ceiling(edge: Edge) -> None:
-    """R94, R105: a cursor leads through more keys than any page holds, while others are put before and behind it."""
+    """G69: a cursor leads through more keys than any page holds, while others are put before and behind it."""
     names = [f"owner-{number % 7}/repo/skill-{number:05}" for number in range(2_500)]
     await put_listings(edge, names)
     seen: list[str] = []

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from tests.agreement import check_agreement
-from tests.conftest import Registry
-from tests.processes import a_worker
-from tests.storm import Storm
+from tests.support.agreement import check_agreement
+from tests.support.processes import a_worker
+from tests.support.registry import Registry
+from tests.support.storm import Storm
 
 WRITERS, ACTS = 8, 12
 WORKERS = 2
@@ -22,7 +22,7 @@ BUG = "A bug"
 
 
 async def test_everybody_agrees_at_every_pause(registry: Registry, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    """R88, R90, R96, R102, I1, I7, I20: whatever was killed, database, copy, search, feed and pages are one story."""
+    """G72: whatever was killed, database, copy, search, feed and pages are one story."""
     rounds, seed = pytestconfig.getoption("storm_rounds"), pytestconfig.getoption("storm_seed")
     storm = Storm(registry)
     chance = random.Random(seed)

@@ -10,14 +10,14 @@ import pytest
 
 from assay.model.submission import ACTIVE, CATEGORIES, Category, State
 from assay.model.submission_list import Filters
-from assay.serve.queue import QueueQuery, read_queue
-from assay.store.counts import count_by_state, recount
-from assay.store.database import Database
+from assay.serve.queue.queue import QueueQuery, read_queue
+from assay.store.database.database import Database
+from assay.store.submissions.counts import count_by_state, recount
 from assay.submit.bulk import accept_batch
-from tests.conftest import Registry
-from tests.processes import a_worker, check_invariants, finished, killable, until
-from tests.skills import a_repository
 from tests.submit.test_bulk import a_request
+from tests.support.processes import a_worker, check_invariants, finished, killable, until
+from tests.support.registry import Registry
+from tests.support.skills import a_repository
 
 REPOSITORIES, SKILLS, MISSING = 15, 64, 16
 TOTAL = REPOSITORIES * (SKILLS + MISSING)
@@ -91,7 +91,7 @@ async def kill_and_replace(store: Database, settings: object, logs: Path, worker
 
 @pytest.mark.timeout(900)
 async def test_the_numbers_agree_at_every_moment(registry: Registry, tmp_path: Path) -> None:
-    """R1, R10, R11, I21, I22, I23, I27: 1,200 submissions, four workers, kill -9: no answer ever contradicts another."""
+    """G8, G10, G11, G12: 1,200 submissions, four workers, kill -9: no answer ever contradicts another."""
     assert TOTAL == 1_200
     await submit_all(registry)
     store, checks = registry.app.store, []

@@ -11,17 +11,17 @@ from pydantic import SecretStr
 
 from assay.edge.keys import INDEX
 from assay.edge.kv import Edge
-from assay.github.fake import FakeGitHub
 from assay.settings import Settings
-from assay.store.database import open_database
-from assay.store.embedded import Server
-from assay.store.migrate import migrate
-from tests.conftest import SECRET, Registry, open_registry
-from tests.edges import contents_of, edge_url, keys_of, redis_server
-from tests.processes import until
-from tests.projection.copies import bring_level
-from tests.scratch import scratch
-from tests.skills import a_repository, a_skill
+from assay.store.database.database import open_database
+from assay.store.database.embedded import Server
+from assay.store.database.migrate import migrate
+from tests.support.edge_copies import bring_level
+from tests.support.edge_stores import contents_of, edge_url, keys_of, redis_server
+from tests.support.fake_github import FakeGitHub
+from tests.support.processes import until
+from tests.support.registry import SECRET, Registry, open_registry
+from tests.support.scratch import scratch
+from tests.support.skills import a_repository, a_skill
 
 __all__ = ["edge_url", "redis_server"]
 BROWSER = {"accept": "text/html"}
@@ -94,7 +94,7 @@ def check_marked(answer: httpx.Response, source: str) -> None:
 
 
 async def test_reading_goes_on_without_the_database(copied: Registry, own_server: Server) -> None:
-    """R86, R103, R15, R23, I23, I24: every read route answers from the copy, marked; writes are refused; it recovers alone."""
+    """G8, G9, G65: every read route answers from the copy, marked; writes are refused; it recovers alone."""
     await bring_level(copied, copied.app.edge)
     get = copied.client.get
     healthy = {path: (await get(path)).json() for path in (LIST, SEARCH, DETAIL)}
@@ -151,7 +151,7 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
 
 
 async def check_what_can_be_counted(registry: Registry) -> None:
-    """I23: what the copy cannot know is null, which is not zero; a name without its repository works as ever."""
+    """G8: what the copy cannot know is null, which is not zero; a name without its repository works as ever."""
     stats = await registry.client.get("/api/v1/submissions/stats")
     check_marked(stats, "enumeration")
     assert [stats.json()[key] for key in ("active", "skills", "total", "published")] == [1, 3, None, None]
@@ -203,7 +203,7 @@ async def check_refusals(registry: Registry) -> None:
 
 
 async def test_the_sources_follow_each_other(copied: Registry, own_server: Server) -> None:
-    """R86, R95, R103, R107, I1: enumeration, then the index, then the starter catalogue; none is empty by error."""
+    """G9, G66: enumeration, then the index, then the starter catalogue; none is empty by error."""
     edge, get = copied.app.edge, copied.client.get
     await bring_level(copied, edge)
     own_server.stop()
@@ -239,7 +239,7 @@ async def strike(edge: Edge, keys: list[str]) -> None:
 
 
 async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_server: Server) -> None:
-    """R95: the larger set is served; the index is made anew beside the request, which is counted."""
+    """G66: the larger set is served; the index is made anew beside the request, which is counted."""
     edge = copied.app.edge
     await bring_level(copied, edge)
     await strike(edge, [INDEX])
@@ -250,7 +250,7 @@ async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_serv
 
 
 async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_server: Server) -> None:
-    """I57: once it is known to be away, a hundred readers are answered without asking it."""
+    """G67: once it is known to be away, a hundred readers are answered without asking it."""
     await bring_level(copied, copied.app.edge)
     own_server.stop()
     breaker = copied.app.store.breaker
@@ -269,7 +269,7 @@ async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_se
 
 
 async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
-    """R91, R96, I1: with every key of the copy deleted, no answer of a healthy registry changes."""
+    """G6: with every key of the copy deleted, no answer of a healthy registry changes."""
     await bring_level(copied, copied.app.edge)
     paths = (LIST, SEARCH, DETAIL, "/api/v1/submissions/stats", "/api/v1/changes")
     before = {path: (await copied.client.get(path)).json() for path in paths}
@@ -284,7 +284,7 @@ async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
 
 
 async def test_the_database_may_come_back_while_the_copy_is_read(copied: Registry) -> None:
-    """I57: what was kept of the copy is forgotten then, and whoever is being answered from it notices nothing."""
+    """G67: what was kept of the copy is forgotten then, and whoever is being answered from it notices nothing."""
     await bring_level(copied, copied.app.edge)
     copy, edge = copied.app.copy, copied.app.edge
     first, read_serial = await copy.snapshot(), edge.read_serial
@@ -298,7 +298,7 @@ async def test_the_database_may_come_back_while_the_copy_is_read(copied: Registr
 
 
 async def test_an_empty_registry_shows_what_could_be_submitted(registry: Registry) -> None:
-    """R119, I18: the starter catalogue is on the page of an empty registry, marked, and counts nowhere."""
+    """G14: the starter catalogue is on the page of an empty registry, marked, and counts nowhere."""
     page = (await registry.client.get("/skills", headers=BROWSER)).text
     assert page.count("unverified") == 118
     listed = (await registry.client.get(LIST)).json()

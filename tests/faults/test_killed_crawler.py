@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from assay.settings import Settings
-from tests.conftest import Registry
-from tests.discover.crawling import count, records, submitted
-from tests.processes import environment, until
-from tests.skills import a_skill
+from tests.support.discover.crawling import count, records, submitted
+from tests.support.processes import environment, until
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 TOKENS = ("ghp_one", "ghp_two", "ghp_three")
 REPOSITORIES, SKILLS, RENAMED = 60, 5, 6
@@ -72,7 +72,7 @@ async def finished(process: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
 
 
 async def test_a_crash_loses_nothing_and_repeats_nothing(registry: Registry) -> None:
-    """R53, R63, R117, I75, I82: found through failures, renames and limits, each once; no token over its budget."""
+    """G33, G86, G88: found through failures, renames and limits, each once; no token over its budget."""
     everything = fill(registry)
     registry.github.latency("tree", 0.05)
     killed = crawl(registry.app.settings)

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from assay.github.fake import FakeGitHub
 from assay.model.errors import Unavailable
 from assay.model.submission import State
 from assay.settings import Settings
-from assay.store.counts import count_by_state
-from assay.store.database import Database, open_database
-from assay.store.embedded import Server, kill
-from assay.store.migrate import migrate
-from tests.conftest import open_registry
+from assay.store.database.database import Database, open_database
+from assay.store.database.embedded import Server, kill
+from assay.store.database.migrate import migrate
+from assay.store.submissions.counts import count_by_state
 from tests.faults.test_killed_workers import submit_many
-from tests.processes import a_worker, check_invariants, finished, killable, until
+from tests.support.fake_github import FakeGitHub
+from tests.support.processes import a_worker, check_invariants, finished, killable, until
+from tests.support.registry import open_registry
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def own_server(data_folder: Path) -> Iterator[Server]:
 async def test_200_submissions_survive_kill_9_of_postgresql(
     own_server: Server, settings: Settings, github: FakeGitHub, tmp_path: Path
 ) -> None:
-    """I57, R106: killed twice in the middle of 200 submissions; the worker goes on by itself, nothing is lost."""
+    """G2: killed twice in the middle of 200 submissions; the worker goes on by itself, nothing is lost."""
     async with open_database(own_server.url) as store:
         await migrate(store)
     chosen = killable(settings).model_copy(update={"database_url": SecretStr(own_server.url)})

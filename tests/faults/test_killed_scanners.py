@@ -11,14 +11,14 @@ import pytest
 
 from assay.model.submission import State
 from assay.scan.ruleset import load_ruleset
-from assay.scanners.pool import ScannerOptions, open_scanners
-from assay.store.counts import count_by_state
+from assay.scan_pool.pool import ScannerOptions, open_scanners
+from assay.store.submissions.counts import count_by_state
 from assay.submit.bulk import accept_batch
-from tests.conftest import Registry
-from tests.processes import a_worker, check_invariants, finished, is_running, scan_processes_of, until
-from tests.scanners.test_pool import ODD
-from tests.skills import a_repository, a_skill
+from tests.scan_pool.test_pool import ODD
 from tests.submit.test_bulk import a_request
+from tests.support.processes import a_worker, check_invariants, finished, is_running, scan_processes_of, until
+from tests.support.registry import Registry
+from tests.support.skills import a_repository, a_skill
 
 IN_FLIGHT = 200
 

@@ -4,12 +4,12 @@ import random
 from pathlib import Path
 
 from assay.model.submission import Origin, State
-from assay.store.counts import count_by_state
-from assay.submit.accept import Request, accept_submission
+from assay.store.submissions.counts import count_by_state
+from assay.submit.admission import Request, accept_submission
 from assay.submit.validate import wanted_skill
-from tests.conftest import Registry
-from tests.processes import a_worker, check_invariants, finished, killable, until
-from tests.skills import a_repository
+from tests.support.processes import a_worker, check_invariants, finished, killable, until
+from tests.support.registry import Registry
+from tests.support.skills import a_repository
 
 REPOSITORIES, SKILLS = 10, 20
 
@@ -29,7 +29,7 @@ async def submit_many(registry: Registry, repositories: int = REPOSITORIES, skil
 
 
 async def test_200_submissions_survive_kill_9_of_their_workers(registry: Registry, tmp_path: Path) -> None:
-    """I34, I38, R85: killed at random moments several times, all end, none twice, none lost."""
+    """G2: killed at random moments several times, all end, none twice, none lost."""
     total = await submit_many(registry)
     store, settings = registry.app.store, killable(registry.app.settings)
     moments = random.Random(7)
@@ -47,7 +47,7 @@ async def test_200_submissions_survive_kill_9_of_their_workers(registry: Registr
 
 
 async def test_two_workers_process_each_submission_once(registry: Registry, tmp_path: Path) -> None:
-    """I10, I40: racing workers share the work; each submission is scanned and published once."""
+    """G2, G5: racing workers share the work; each submission is scanned and published once."""
     store = registry.app.store
     # Few in flight, so that neither can take everything before the other wakes up.
     few = registry.app.settings.model_copy(update={"worker_batch": 2, "worker_concurrency": 2, "lease_seconds": 30})

@@ -7,15 +7,15 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from assay.github.fake import FakeGitHub
 from assay.settings import Settings
-from assay.store.database import open_database
-from assay.store.embedded import Server, kill
-from assay.store.migrate import migrate
-from tests.conftest import open_registry
+from assay.store.database.database import open_database
+from assay.store.database.embedded import Server, kill
+from assay.store.database.migrate import migrate
 from tests.faults.test_killed_postgres import answered, gone
-from tests.processes import until
-from tests.streams import STREAM, a_submission, changes_of_the_queue, go_around, reading, serving
+from tests.support.fake_github import FakeGitHub
+from tests.support.processes import until
+from tests.support.registry import open_registry
+from tests.support.streams import STREAM, a_submission, changes_of_the_queue, go_around, reading, serving
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def own_server(data_folder: Path) -> Iterator[Server]:
 async def test_listeners_outlive_the_database_and_miss_nothing(
     own_server: Server, settings: Settings, github: FakeGitHub
 ) -> None:
-    """I68: killed and started again; the same connections go on with what was written meanwhile, each change once."""
+    """G73: killed and started again; the same connections go on with what was written meanwhile, each change once."""
     async with open_database(own_server.url) as store:
         await migrate(store)
     chosen = settings.model_copy(update={"database_url": SecretStr(own_server.url)})
@@ -56,7 +56,7 @@ async def test_listeners_outlive_the_database_and_miss_nothing(
 
 
 async def check_refused(url: str) -> None:
-    """I23: what cannot be known without the database is a 503, never a stream in which nothing happens."""
+    """G8: what cannot be known without the database is a 503, never a stream in which nothing happens."""
     async with httpx.AsyncClient(timeout=60) as client:
         answer = await client.get(url)
     assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from assay.fetch.limits import Limits
 from assay.model.submission import State
-from assay.store.counts import count_by_state
+from assay.store.submissions.counts import count_by_state
 from assay.submit.bulk import accept_batch
-from tests.conftest import Registry
-from tests.processes import a_worker, finished, until
-from tests.skills import a_skill
 from tests.submit.test_bulk import a_request
+from tests.support.processes import a_worker, finished, until
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 REPOSITORIES, SKILLS, FILES = 20, 10, 2
 LIMITS = Limits()
@@ -25,7 +25,7 @@ def peak_bytes(pid: int) -> int:
 
 
 async def test_two_hundred_skills_of_the_largest_files(registry: Registry, tmp_path: Path) -> None:
-    """R64, R83: 400 MB of skills pass through, but only a bounded part of them at a time."""
+    """G39: 400 MB of skills pass through, but only a bounded part of them at a time."""
     largest = b"\0" * LIMITS.file_bytes
     for repository in range(REPOSITORIES):
         files: dict[str, str | bytes] = {}

@@ -13,16 +13,16 @@ from benchmarks.outage import READS, REFUSED, WRITE, Answered, failures
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from assay.github.fake import FakeGitHub
 from assay.settings import Settings
-from assay.store.database import open_database
-from assay.store.embedded import Server, kill
-from assay.store.migrate import head, migrate
-from tests.conftest import Registry, open_registry
+from assay.store.database.database import open_database
+from assay.store.database.embedded import Server, kill
+from assay.store.database.migrate import head, migrate
 from tests.journeys.test_many_processes import a_free_port
-from tests.processes import a_process, until
-from tests.projection.copies import bring_level
-from tests.skills import a_repository
+from tests.support.edge_copies import bring_level
+from tests.support.fake_github import FakeGitHub
+from tests.support.processes import a_process, until
+from tests.support.registry import Registry, open_registry
+from tests.support.skills import a_repository
 
 MARK = "x-assay-degraded"
 LIST = "/api/v1/skills"
@@ -112,7 +112,7 @@ class Browsing:
 
 
 async def test_postgresql_killed_while_people_browse(browsed: Registry, own_server: Server) -> None:
-    """R86, R103, I23, I24, I57: no error on any read route, every answer marked, healthy again by itself."""
+    """G8, G9, G65: no error on any read route, every answer marked, healthy again by itself."""
     browsing, stopping = Browsing(browsed), asyncio.Event()
     running = asyncio.create_task(browsing.run(stopping))
     await until(lambda: seen(browsing, "healthy"))
@@ -138,7 +138,7 @@ async def seen(browsing: Browsing, phase: str) -> bool:
 
 
 async def test_postgresql_that_hangs(browsed: Registry, own_server: Server) -> None:
-    """I57: it takes every question and answers none, as a frozen disk does; nobody waits for longer than it takes to
+    """G67: it takes every question and answers none, as a frozen disk does; nobody waits for longer than it takes to
     notice, and everything goes on when it wakes up."""
     browsing = Browsing(browsed)
     await asyncio.gather(*(browsing.ask(route) for route in READS))
@@ -166,7 +166,7 @@ async def test_postgresql_that_hangs(browsed: Registry, own_server: Server) -> N
 async def test_a_web_process_that_starts_before_its_database(
     browsed: Registry, own_server: Server, tmp_path: Path
 ) -> None:
-    """R103, I57: it answers from the copy and says that it is not ready; with the database it becomes healthy by
+    """G65: it answers from the copy and says that it is not ready; with the database it becomes healthy by
     itself, but not with one whose schema is not its own."""
     port = a_free_port()
     settings = browsed.app.settings.model_copy(update={"port": port})

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import text
 
-from assay.app.opened import App
-from assay.store.chores import ChoreRecord, list_chores
-from assay.store.database import Database
-from tests.conftest import Registry
+from assay.app.app import App
+from assay.store.database.database import Database
+from assay.store.operations.periodic_jobs import ChoreRecord, list_chores
 from tests.faults.test_killed_workers import submit_many
-from tests.processes import a_process, a_worker, check_invariants, finished, until
-from tests.skills import a_repository
-from tests.web.test_queue_health import codes, do_all_chores, health_of, seen
+from tests.support.processes import a_process, a_worker, check_invariants, finished, until
+from tests.support.registry import Registry
+from tests.support.skills import a_repository
+from tests.web.queue.test_health import codes, do_all_chores, health_of, seen
 
 NOT_SEEN_FOR = timedelta(seconds=31)
 
@@ -23,7 +23,7 @@ NOT_SEEN_FOR = timedelta(seconds=31)
 async def test_kill_9_of_the_only_worker_is_noticed_and_clears_when_one_starts(
     registry: Registry, tmp_path: Path
 ) -> None:
-    """I36: nobody has to look at processes: the queue itself says that nobody works on it, until somebody does."""
+    """G93: nobody has to look at processes: the queue itself says that nobody works on it, until somebody does."""
     app, log = registry.app, tmp_path / "worker.log"
     with a_worker(app.settings, log) as worker:
         await until(lambda: has_watched(app))
@@ -42,7 +42,7 @@ async def test_kill_9_of_the_only_worker_is_noticed_and_clears_when_one_starts(
 
 
 async def test_a_worker_that_is_told_to_stop_is_not_missed(registry: Registry, tmp_path: Path) -> None:
-    """I36: it takes its name off the list, so that only accidents look like accidents; a web process does the same."""
+    """G93: it takes its name off the list, so that only accidents look like accidents; a web process does the same."""
     app = registry.app
     chosen = app.settings.model_copy(update={"port": 0})
     with a_worker(chosen, tmp_path / "worker.log") as worker, a_process("web", chosen, tmp_path / "web.log") as web:
@@ -54,7 +54,7 @@ async def test_a_worker_that_is_told_to_stop_is_not_missed(registry: Registry, t
 
 
 async def test_the_chores_of_a_killed_worker_are_done_by_another(registry: Registry, tmp_path: Path) -> None:
-    """I39: whoever did them before, they go on."""
+    """G30: whoever did them before, they go on."""
     store = registry.app.store
     with a_worker(registry.app.settings, tmp_path / "one.log") as one:
         await until(lambda: all_done(store, datetime(2000, 1, 1, tzinfo=UTC)))
@@ -69,7 +69,7 @@ async def test_the_chores_of_a_killed_worker_are_done_by_another(registry: Regis
 
 
 async def test_an_orphan_is_found_by_the_worker_itself(registry: Registry, tmp_path: Path) -> None:
-    """I35: a submission whose job is lost is published by an ordinary worker, with no help."""
+    """G25: a submission whose job is lost is published by an ordinary worker, with no help."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     store = registry.app.store
@@ -85,7 +85,7 @@ async def test_an_orphan_is_found_by_the_worker_itself(registry: Registry, tmp_p
 
 
 async def test_a_job_that_cannot_be_read_stops_nobody_and_is_listed(registry: Registry, tmp_path: Path) -> None:
-    """R69: the worker goes on, the job is shown in health and metrics, and its submission is published."""
+    """G25: the worker goes on, the job is shown in health and metrics, and its submission is published."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     broken = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     store = registry.app.store

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from assay.fetch.archive import Archive, unpack_tar
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
-from tests.archives import a_header, a_member, a_tar, an_odd_member, packed
-from tests.skills import a_skill
+from tests.support.archives import a_header, a_member, a_tar, an_odd_member, packed
+from tests.support.skills import a_skill
 
 KIB, MIB = 1024, 1024 * 1024
 FILES = {"SKILL.md": a_skill(), "scripts/run.py": "print()", "empty.txt": "", "技能.md": "你好"}
@@ -153,7 +153,7 @@ def test_a_file_of_exactly_the_limit_is_kept() -> None:
 
 
 def test_a_bomb_is_refused_before_it_goes_off() -> None:
-    """R64: 64 MiB of zeros in a few KiB are not inflated into memory or onto the disk."""
+    """G39: 64 MiB of zeros in a few KiB are not inflated into memory or onto the disk."""
     bomb = a_tar({f"zeros{number}": bytes(1 * MIB) for number in range(64)})
     assert len(bomb) < 100 * KIB
     tracemalloc.start()
@@ -178,7 +178,7 @@ def test_a_bomb_behind_the_end_of_the_archive_is_refused_too() -> None:
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK])
 def test_a_bomb_in_the_headers_is_refused(kind: bytes) -> None:
-    """R64: long names and attributes are read into memory whole, so they are limited like the rest."""
+    """G39: long names and attributes are read into memory whole, so they are limited like the rest."""
     bomb = gzip.compress(a_header("name", kind, 64 * MIB) + bytes(64 * MIB) + a_header("SKILL.md") + END)
     tracemalloc.start()
     problem = refusal(bomb)
@@ -224,7 +224,7 @@ def test_a_size_that_is_a_lie_is_refused() -> None:
 
 
 def test_an_archive_cut_short_anywhere_is_refused() -> None:
-    """I74: half a download is an error, never a repository with fewer files.
+    """G37: half a download is an error, never a repository with fewer files.
 
     tarfile itself takes the lack of a header for the end, and does not look at gzip's checksum.
     """
@@ -235,7 +235,7 @@ def test_an_archive_cut_short_anywhere_is_refused() -> None:
 
 
 def test_a_tar_cut_short_in_a_whole_gzip_is_refused() -> None:
-    """I74: the end mark must be there; a missing or damaged header is not an end."""
+    """G37: the end mark must be there; a missing or damaged header is not an end."""
     plain = gzip.decompress(a_tar({f"{number}.md": "text" for number in range(5)}))
     for blocks in range(10):
         assert refusal(gzip.compress(plain[: blocks * 512])).code == "bad_archive", blocks
@@ -285,7 +285,7 @@ def test_damaged_gzip_is_refused(noise: bytes, at: int) -> None:
 
 
 def test_reading_many_members_does_not_keep_them() -> None:
-    """R64: the index of an archive is all that stays in memory."""
+    """G39: the index of an archive is all that stays in memory."""
     content = a_tar({f"folder/file-{number}.md": "" for number in range(5000)})
     tracemalloc.start()
     archive = unpack(content)

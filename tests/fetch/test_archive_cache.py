@@ -11,11 +11,11 @@ import pytest
 from assay.fetch.archive import Archive, add_file, leave_out, unpack_tar
 from assay.fetch.archive_cache import MOST_ENTRIES, ArchiveCache
 from assay.fetch.limits import Limits
-from assay.github.fake import FakeGitHub
 from assay.settings import Settings
-from tests.archives import a_tar, an_odd_member
-from tests.conftest import open_registry
-from tests.skills import a_repository
+from tests.support.archives import a_tar, an_odd_member
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import open_registry
+from tests.support.skills import a_repository
 
 KIB = 1024
 
@@ -84,7 +84,7 @@ def test_the_number_of_archives_is_bounded_too(tmp_path: Path, monkeypatch: pyte
 
 
 def test_adding_costs_the_same_however_much_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """I84: the folder is looked through once for a twentieth of what it may hold, and once by whoever is new."""
+    """G35: the folder is looked through once for a twentieth of what it may hold, and once by whoever is new."""
     looked: list[Path] = []
     listed = Path.iterdir
 

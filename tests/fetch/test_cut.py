@@ -12,8 +12,8 @@ from assay.fetch.archive import Archive, unpack_tar
 from assay.fetch.cut import cut_skill, paths_of_skill
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid, NotFound
-from tests.archives import a_tar, an_odd_member
-from tests.skills import a_repository, a_skill
+from tests.support.archives import a_tar, an_odd_member
+from tests.support.skills import a_repository, a_skill
 
 
 def archive_of(files: dict[str, str | bytes], *odd: tarfile.TarInfo) -> Archive:
@@ -88,7 +88,7 @@ def nearest(path: str, skills: list[str]) -> str | None:
 
 
 def test_a_wrong_path_is_answered_with_the_right_ones() -> None:
-    """I31: the author sees which SKILL.md files there are."""
+    """G38: the author sees which SKILL.md files there are."""
     archive = archive_of(a_repository("a", "b", "c", "d", "e", "f", "g"))
     with pytest.raises(NotFound) as missing:
         paths_of_skill(archive, "SKILL.md", Limits())
@@ -156,7 +156,7 @@ def test_a_file_that_is_also_a_folder_is_refused(file: str, below: str) -> None:
 
 
 def test_each_limit_is_named_when_it_is_broken() -> None:
-    """R64: the refusal says which file or how many, and what is allowed."""
+    """G39: the refusal says which file or how many, and what is allowed."""
     archive = archive_of({"SKILL.md": "x" * 100, "a.md": "x" * 60, "b.md": ""})
     large = unpack_tar(io.BytesIO(a_tar({"SKILL.md": "x" * 100})), Limits(file_bytes=99), strip_root=False)
     file, files, total = (

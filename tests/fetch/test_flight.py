@@ -44,7 +44,7 @@ async def start(work: Awaitable[str]) -> "asyncio.Future[str]":
 
 
 async def test_many_who_want_the_same_share_one_call() -> None:
-    """R65: a hundred askers, one call, and one more for another key."""
+    """G35: a hundred askers, one call, and one more for another key."""
     flight, maker = a_flight(), Maker()
     waiting = [await start(flight.get("key", maker.make)) for _ in range(100)]
     other = await start(flight.get("other", maker.make))
@@ -81,7 +81,7 @@ async def test_what_is_under_way_ends_even_if_all_leave() -> None:
 
 
 async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
-    """I24: the next one tries again."""
+    """G9: the next one tries again."""
     flight, maker, gate = a_flight(), Maker(is_open=True), asyncio.Event()
 
     async def fail() -> str:
@@ -117,7 +117,7 @@ async def test_who_comes_too_late_for_the_one_under_way_gets_the_next() -> None:
 
 
 async def test_the_heaviest_memory_is_bounded_by_weight() -> None:
-    """R64: the one not used for longest goes first; the newest always stays."""
+    """G39: the one not used for longest goes first; the newest always stays."""
     flight, maker = a_flight(at_most=10, weigh=lambda _: 4), Maker(is_open=True)
     for key in ("a", "b"):
         await flight.get(key, maker.make)
@@ -159,7 +159,7 @@ SIZES = st.lists(st.integers(0, 150), min_size=1, max_size=30)
 @settings(deadline=None)
 @given(SIZES, st.randoms())
 def test_no_more_is_held_than_there_is_room_for(sizes: list[int], chance: Random) -> None:
-    """R64: however many come at once, and whoever gives up, the rest is never below zero and all comes back."""
+    """G39: however many come at once, and whoever gives up, the rest is never below zero and all comes back."""
     asyncio.run(crowd(sizes, chance))
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from assay.fetch.archive import unpack_tar
 from assay.fetch.limits import Limits
-from tests.archives import a_header, a_member, a_tar, a_zip, an_odd_member, packed
-from tests.conftest import Registry
-from tests.skills import a_skill
+from tests.support.archives import a_header, a_member, a_tar, a_zip, an_odd_member, packed
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 ROOT = "tools-abc"
 SKILL = a_member(f"{ROOT}/SKILL.md", a_skill("pdf"))
@@ -90,7 +90,7 @@ CORPUS: Mapping[str, Case] = {
 
 
 async def test_every_archive_of_the_corpus_ends_with_its_reason(registry: Registry, tmp_path: Path) -> None:
-    """R64, I19: submitted over HTTP, fetched by a worker; not one byte is written under a name of theirs."""
+    """G18, G39: submitted over HTTP, fetched by a worker; not one byte is written under a name of theirs."""
     submissions = {}
     for number, (name, case) in enumerate(CORPUS.items()):
         repository = registry.github.add_repository(f"acme/tools-{number}", {"SKILL.md": a_skill(f"pdf-{number}")})

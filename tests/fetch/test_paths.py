@@ -53,7 +53,7 @@ def test_a_plain_path_is_taken_as_it_is(path: str) -> None:
     ],
 )
 def test_a_path_that_climbs_or_hides_is_refused_in_words(path: str, says: str) -> None:
-    """R48: the message says what is wrong with the path."""
+    """G17: the message says what is wrong with the path."""
     problem = problem_with(path, LIMITS)
     assert problem is not None
     assert says in problem
@@ -65,7 +65,7 @@ def test_a_path_that_climbs_or_hides_is_refused_in_words(path: str, says: str) -
 @settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab./\\:\0\n\u202e\u2028é"), max_size=20) | st.text(max_size=20))
 def test_what_is_taken_stays_below_its_root(path: str) -> None:
-    """R48: joined to any root, an accepted path leads to exactly itself below that root."""
+    """G17: joined to any root, an accepted path leads to exactly itself below that root."""
     if problem_with(path, LIMITS):
         return
     assert posixpath.normpath(posixpath.join("/root", path)) == f"/root/{path}"

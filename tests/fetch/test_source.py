@@ -18,14 +18,14 @@ from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
-from assay.github.fake import FakeFile, FakeGitHub, FakeServer
 from assay.model.clock import Clock
 from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Unavailable
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.source import Source
 from assay.model.submission import Origin, State, Submission
-from tests.conftest import Registry
-from tests.skills import a_repository, a_skill
+from tests.support.fake_github import FakeFile, FakeGitHub, FakeServer
+from tests.support.registry import Registry
+from tests.support.skills import a_repository, a_skill
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = [f"skill-{number}" for number in range(30)]
@@ -124,7 +124,7 @@ async def error_of(fetcher: Fetcher, submission: Submission, kind: type[AssayErr
 
 
 async def test_a_skill_comes_from_the_default_branch_whatever_its_name(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I73: the branch is asked for, not guessed, and the commit is pinned."""
+    """G38: the branch is asked for, not guessed, and the commit is pinned."""
     repository = github.add_repository("acme/tools", {"SKILL.md": a_skill("from trunk")}, default_branch="trunk")
     repository.push({"SKILL.md": a_skill("from main")}, branch="main")
     async with fetcher.fetch(a_submission()) as fetched:
@@ -135,7 +135,7 @@ async def test_a_skill_comes_from_the_default_branch_whatever_its_name(github: F
 
 
 async def test_a_renamed_repository_is_fetched_under_its_new_name(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I48: and what is found says what it is called now."""
+    """G54: and what is found says what it is called now."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()}).rename("umbrella/kit")
     async with fetcher.fetch(a_submission()) as fetched:
         assert fetched.resolution is not None
@@ -144,7 +144,7 @@ async def test_a_renamed_repository_is_fetched_under_its_new_name(github: FakeGi
 
 
 async def test_thirty_skills_at_once_cost_two_calls_and_one_archive(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """R65, I84: one look at the repository, one at its head, one download, for all of them."""
+    """G35: one look at the repository, one at its head, one download, for all of them."""
     github.add_repository("acme/tools", a_repository(*NAMES))
     sources = await asyncio.gather(*(fetch(fetcher, a_submission(f"skills/{name}/SKILL.md")) for name in NAMES))
     assert [source.skill_md.decode() for source in sources] == [a_skill(name) for name in NAMES]
@@ -153,7 +153,7 @@ async def test_thirty_skills_at_once_cost_two_calls_and_one_archive(github: Fake
 
 
 async def test_two_spellings_of_a_repository_share_the_look_up(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I48: names are compared without regard to case."""
+    """G16: names are compared without regard to case."""
     github.add_repository("acme/tools", a_repository("a", "b"))
     await fetch(fetcher, a_submission("skills/a/SKILL.md", repository="Acme/Tools"))
     await fetch(fetcher, a_submission("skills/b/SKILL.md", repository="acme/TOOLS"))
@@ -161,7 +161,7 @@ async def test_two_spellings_of_a_repository_share_the_look_up(github: FakeGitHu
 
 
 async def test_who_submits_again_sees_what_is_there_now(github: FakeGitHub, fetcher: Fetcher, clock: Hands) -> None:
-    """I9: a resubmission is never answered from memory, even a second after the first look."""
+    """G21: a resubmission is never answered from memory, even a second after the first look."""
     repository = github.add_repository("acme/tools", {"SKILL.md": a_skill("old")})
     assert (await fetch(fetcher, a_submission())).skill_md.decode() == a_skill("old")
     repository.push({"SKILL.md": a_skill("new")})
@@ -175,7 +175,7 @@ async def test_who_submits_again_sees_what_is_there_now(github: FakeGitHub, fetc
 async def test_an_unchanged_repository_is_not_downloaded_again(
     github: FakeGitHub, fetcher: Fetcher, clock: Hands
 ) -> None:
-    """R65: the second look is answered 304, and the archive of a known commit is at hand."""
+    """G35: the second look is answered 304, and the archive of a known commit is at hand."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     await fetch(fetcher, a_submission())
     clock.advance(60)
@@ -201,7 +201,7 @@ async def test_a_burst_of_first_submissions_shares_a_look_shortly_before(
 
 @pytest.mark.parametrize("route", ["repo", "commit", "archive"])
 async def test_a_failure_is_not_remembered(github: FakeGitHub, fetcher: Fetcher, route: str) -> None:
-    """I24, I33: the next try asks again, and finds it."""
+    """G9, G36: the next try asks again, and finds it."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     github.fail(route, 503)
     await error_of(fetcher, a_submission(), Unavailable)
@@ -209,14 +209,14 @@ async def test_a_failure_is_not_remembered(github: FakeGitHub, fetcher: Fetcher,
 
 
 async def test_that_a_repository_is_missing_is_not_remembered(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I24: it may be made public a moment later."""
+    """G9: it may be made public a moment later."""
     assert (await error_of(fetcher, a_submission(), NotFound)).code == "source_not_found"
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     assert (await fetch(fetcher, a_submission())).skill_md
 
 
 async def test_a_rate_limit_is_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I74: the limit is told as a limit, with the time to wait."""
+    """G34: the limit is told as a limit, with the time to wait."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     github.limit_anonymous(0)
     error = await error_of(fetcher, a_submission(), RateLimited)
@@ -224,7 +224,7 @@ async def test_a_rate_limit_is_not_a_missing_skill(github: FakeGitHub, fetcher: 
 
 
 async def test_half_an_archive_is_a_broken_download_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I74: GitHub made the archive, so the author is not to blame, and the next try is whole."""
+    """G37: GitHub made the archive, so the author is not to blame, and the next try is whole."""
     repository = github.add_repository("acme/tools", {**a_repository(*NAMES), "zzz/SKILL.md": a_skill("zzz")})
     github.truncate_archive()
     assert (await error_of(fetcher, a_submission("zzz/SKILL.md"), Unavailable)).code == "bad_archive"
@@ -232,13 +232,13 @@ async def test_half_an_archive_is_a_broken_download_not_a_missing_skill(github: 
 
 
 async def test_an_error_page_instead_of_an_archive_is_a_broken_download(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """I74: whatever it is, it is not a verdict on the skill."""
+    """G37: whatever it is, it is not a verdict on the skill."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()}).archive_override = b"<html>Unicorn!</html>"
     assert (await error_of(fetcher, a_submission(), Unavailable)).code == "bad_archive"
 
 
 async def test_a_truncated_archive_is_retried_and_published_whole(registry: Registry) -> None:
-    """I74, I19: through the worker: a broken download is tried again; a repository without a skill is refused."""
+    """G18, G37: through the worker: a broken download is tried again; a repository without a skill is refused."""
     registry.github.add_repository("acme/tools", {"SKILL.md": a_skill("greet"), "z.md": "z" * 5000})
     registry.github.add_repository("acme/politics", {"README.md": "# Vote", "src/app.js": "1"})
     registry.github.truncate_archive(times=1)
@@ -287,7 +287,7 @@ async def narrow(github_server: FakeServer, tmp_path: Path, clock: Hands) -> Asy
 async def test_of_a_large_repository_only_the_files_of_the_skill_are_fetched(
     github: FakeGitHub, narrow: Fetcher
 ) -> None:
-    """R65: tree and raw files instead of the archive; the same bytes, so the same digest."""
+    """G35: tree and raw files instead of the archive; the same bytes, so the same digest."""
     repository = github.add_repository("acme/tools", a_large_repository())
     source = await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
     assert source.files == {
@@ -302,7 +302,7 @@ async def test_of_a_large_repository_only_the_files_of_the_skill_are_fetched(
 async def test_the_digest_is_the_same_from_files_as_from_the_archive(
     github: FakeGitHub, narrow: Fetcher, fetcher: Fetcher
 ) -> None:
-    """I7: how a skill was fetched does not make it another version."""
+    """G50: how a skill was fetched does not make it another version."""
     github.add_repository("acme/tools", a_large_repository())
     submission = a_submission("skills/pdf/SKILL.md")
     assert (await fetch(narrow, submission)).digest == (await fetch(fetcher, submission)).digest
@@ -311,7 +311,7 @@ async def test_the_digest_is_the_same_from_files_as_from_the_archive(
 async def test_a_repository_too_large_to_be_listed_is_walked_folder_by_folder(
     github: FakeGitHub, narrow: Fetcher
 ) -> None:
-    """R65, I74: a list that GitHub cut short is no reason to refuse; only the way to the skill is looked at."""
+    """G37: a list that GitHub cut short is no reason to refuse; only the way to the skill is looked at."""
     repository = github.add_repository("acme/tools", a_large_repository())
     repository.tree_limit = 10
     source = await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
@@ -328,7 +328,7 @@ async def test_a_repository_too_large_to_be_listed_is_walked_folder_by_folder(
 
 
 async def test_an_archive_known_to_be_too_large_is_not_downloaded_again(github: FakeGitHub, narrow: Fetcher) -> None:
-    """R65: the second skill of the commit goes straight to its files."""
+    """G35: the second skill of the commit goes straight to its files."""
     github.add_repository("acme/tools", a_large_repository())
     await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
     await fetch(narrow, a_submission("skills/csv/SKILL.md"))
@@ -338,7 +338,7 @@ async def test_an_archive_known_to_be_too_large_is_not_downloaded_again(github: 
 
 
 async def test_a_download_that_is_too_long_is_stopped(github: FakeGitHub, narrow: Fetcher) -> None:
-    """R64: also before it is unpacked."""
+    """G39: also before it is unpacked."""
     repository = github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     repository.archive_override = gzip.compress(b"", 0) + bytes(SMALL.archive_bytes + 1)
     assert (await fetch(narrow, a_submission())).skill_md.decode() == a_skill()
@@ -356,7 +356,7 @@ async def test_a_download_that_is_too_long_is_stopped(github: FakeGitHub, narrow
 async def test_the_files_of_a_large_repository_are_refused_as_those_of_an_archive(
     github: FakeGitHub, narrow: Fetcher, skill: str, code: str, says: str
 ) -> None:
-    """R64: by what the tree says, before anything is downloaded."""
+    """G39: by what the tree says, before anything is downloaded."""
     github.add_repository("acme/tools", a_large_repository())
     error = await error_of(narrow, a_submission(f"skills/{skill}/SKILL.md"), Invalid)
     assert error.code == code
@@ -367,7 +367,7 @@ async def test_the_files_of_a_large_repository_are_refused_as_those_of_an_archiv
 async def test_a_wrong_path_in_a_large_repository_is_answered_with_the_right_ones(
     github: FakeGitHub, narrow: Fetcher
 ) -> None:
-    """I31: the hint knows the whole repository, not only the folder that was asked for."""
+    """G38: the hint knows the whole repository, not only the folder that was asked for."""
     github.add_repository("acme/tools", a_large_repository())
     error = await error_of(narrow, a_submission("skills/word/SKILL.md"), NotFound)
     assert error.code == "skill_not_in_source"
@@ -375,7 +375,7 @@ async def test_a_wrong_path_in_a_large_repository_is_answered_with_the_right_one
 
 
 async def test_a_file_that_fails_fails_the_whole_skill(github: FakeGitHub, narrow: Fetcher) -> None:
-    """I74: no source with something missing, and the next try is whole."""
+    """G37: no source with something missing, and the next try is whole."""
     github.add_repository("acme/tools", a_large_repository())
     github.fail("raw", 500)
     await error_of(narrow, a_submission("skills/pdf/SKILL.md"), Unavailable)
@@ -390,7 +390,7 @@ async def test_a_file_that_fails_fails_the_whole_skill(github: FakeGitHub, narro
 async def test_bytes_in_memory_are_bounded_however_many_fetch_at_once(
     github: FakeGitHub, github_server: FakeServer, tmp_path: Path, clock: Hands
 ) -> None:
-    """R64: what is in memory at one time never passes the limit, and everybody gets a turn, also the largest."""
+    """G39: what is in memory at one time never passes the limit, and everybody gets a turn, also the largest."""
     sizes = {name: 1000 + 300 * number for number, name in enumerate(NAMES)}
     github.add_repository("acme/tools", {f"skills/{name}/SKILL.md": "x" * size for name, size in sizes.items()})
     limits = Limits(in_memory_bytes=12_000)
@@ -416,7 +416,7 @@ async def test_bytes_in_memory_are_bounded_however_many_fetch_at_once(
 
 
 async def test_room_is_given_back_when_the_work_fails(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """R64: an exception or a cancellation inside the block leaks nothing."""
+    """G39: an exception or a cancellation inside the block leaks nothing."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     for end in (RuntimeError, asyncio.CancelledError):
         with pytest.raises(end):
@@ -429,7 +429,7 @@ async def test_room_is_given_back_when_the_work_fails(github: FakeGitHub, fetche
 async def test_archives_are_kept_by_what_they_cost(
     github: FakeGitHub, github_server: FakeServer, tmp_path: Path, clock: Hands
 ) -> None:
-    """R64: each holds an open file, so a few hundred small repositories must not all stay open."""
+    """G39: each holds an open file, so a few hundred small repositories must not all stay open."""
     descriptors = Path("/proc/self/fd")
     async with AsyncExitStack() as stack:
         limits = replace(Limits(), kept_archive_bytes=20 * 1024 * 1024)
@@ -456,5 +456,5 @@ async def test_an_upload_comes_from_the_blobs(github: FakeGitHub, fetcher: Fetch
 
 
 async def test_an_upload_whose_bytes_are_lost_is_our_fault(fetcher: Fetcher) -> None:
-    """I33: it was accepted, so that it is gone is no verdict on it."""
+    """G36: it was accepted, so that it is gone is no verdict on it."""
     assert (await error_of(fetcher, a_submission(upload_digest=f"sha256:{'0' * 64}"), Unavailable)).code

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.github.fake import FakeGitHub
 from assay.settings import Settings
-from tests.conftest import Registry, open_registry
-from tests.git.server import GitServer, serve_git
+from tests.support.fake_github import FakeGitHub
+from tests.support.git_server import GitServer, serve_git
+from tests.support.registry import Registry, open_registry
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from assay.git.client import Git, GitOptions
 from assay.git.command import Bounds
 from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Refused, Unavailable
 from assay.model.repository import RepositoryName, on_server
-from tests.git.server import GitServer, git
-from tests.skills import a_repository, a_skill
+from tests.support.git_server import GitServer, git
+from tests.support.skills import a_repository, a_skill
 
 LIMITS = Limits()
 
@@ -41,7 +41,7 @@ async def test_the_files_of_the_newest_commit_come_without_their_history(server:
 
 
 async def test_a_large_file_is_known_but_never_fetched(server: GitServer) -> None:
-    """R64: the server is asked to leave it out; if it does not, it is left out here."""
+    """G39: the server is asked to leave it out; if it does not, it is left out here."""
     commit = server.push("acme/agents/tools", {"SKILL.md": a_skill(), "model.bin": os.urandom(300_000)})
     small = Limits(file_bytes=100_000)
     options = GitOptions(fetch=Bounds(seconds=60, file_bytes=200_000))
@@ -54,7 +54,7 @@ async def test_a_large_file_is_known_but_never_fetched(server: GitServer) -> Non
 
 
 async def test_a_repository_beyond_the_limits_is_refused(server: GitServer) -> None:
-    """R64: by what it sends, by the sum of its files, by their number, and by trees that unfold without end."""
+    """G39: by what it sends, by the sum of its files, by their number, and by trees that unfold without end."""
     commit = server.push("acme/agents/tools", {"SKILL.md": a_skill(), "noise.bin": os.urandom(300_000)})
     tight = GitOptions(fetch=Bounds(seconds=60, file_bytes=100_000))
     assert (await error_of(fetch_commit(Git(tight), tools_of(server), commit, LIMITS), Invalid)) == "archive_too_large"
@@ -116,7 +116,7 @@ def answering(status: int, **headers: str):
     ],
 )
 async def test_each_no_of_a_server_is_itself(server: GitServer, status: int, kind: type[AssayError], code: str) -> None:
-    """I33, I74: only a plain no is a no."""
+    """G36: only a plain no is a no."""
     server.push("acme/agents/tools", a_repository("pdf"))
     server.spoil = answering(status)
     assert await error_of(Git().resolve(tools_of(server)), kind) == code

@@ -3,14 +3,14 @@
 from datetime import timedelta
 from pathlib import Path
 
-from assay.app.looks import open_watch
+from assay.app.maintenance import open_watch
 from assay.discover.source import Cadence
-from assay.discover.sources.listed import Listed
+from assay.discover.sources.lists import Listed
 from assay.discover.web import Web
-from tests.conftest import SECRET, Registry
-from tests.discover.crawling import crawl
-from tests.git.server import GitServer
-from tests.skills import a_repository, a_skill
+from tests.support.discover.crawling import crawl
+from tests.support.git_server import GitServer
+from tests.support.registry import SECRET, Registry
+from tests.support.skills import a_repository, a_skill
 
 
 async def submit(registry: Registry, url: str, **more: str) -> dict:
@@ -21,7 +21,7 @@ async def submit(registry: Registry, url: str, **more: str) -> dict:
 
 
 async def test_a_skill_of_another_host_is_published_under_a_name_of_its_own(registry, server: GitServer) -> None:
-    """I48: beside the one of the same owner and name on GitHub, with a link to where it is."""
+    """G54: beside the one of the same owner and name on GitHub, with a link to where it is."""
     server.push("acme/tools", {"skills/pdf/SKILL.md": a_skill("pdf"), "skills/pdf/run.py": "print()"})
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     there = await submit(registry, server.url("acme/tools.git"), skillName="pdf", skillPath="skills/pdf/SKILL.md")
@@ -81,7 +81,7 @@ async def test_what_changes_on_another_host_is_seen(registry, server: GitServer)
 
 
 async def test_a_repository_that_is_missing_is_refused_with_its_reason(registry, server: GitServer) -> None:
-    """I74: not found is not "no skill", and neither is a limit."""
+    """G36: not found is not "no skill", and neither is a limit."""
     accepted = await submit(registry, server.url("acme/none"), skillName="pdf")
     await registry.work()
     told = await registry.read(accepted["id"])
@@ -91,7 +91,7 @@ async def test_a_repository_that_is_missing_is_refused_with_its_reason(registry,
 
 
 async def test_many_of_another_host_are_enqueued_at_once(registry, server: GitServer) -> None:
-    """R43, R47, R115: beside those of GitHub, and with the refusals of a single submission."""
+    """G17, G19: beside those of GitHub, and with the refusals of a single submission."""
     server.push("acme/tools", a_repository("pdf", "csv"))
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     good = [
@@ -114,7 +114,7 @@ async def test_many_of_another_host_are_enqueued_at_once(registry, server: GitSe
 
 
 async def test_what_others_name_on_another_host_is_found(registry, server: GitServer, tmp_path: Path) -> None:
-    """R54, R30: lists, registries and packages name repositories anywhere; who may be submitted may be found."""
+    """G86: lists, registries and packages name repositories anywhere; who may be submitted may be found."""
     server.push("acme/agents/tools", a_repository("pdf", "csv"))
     server.push("acme/more", a_repository("word"))
     hostile = f"http://user@{server.host}/acme/tools"

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from assay.github.client import GitHub
-from assay.github.fake import FakeGitHub, FakeRepository, FakeServer, serve
-from tests.github.clients import HandClock, a_client
-from tests.skills import a_repository
+from tests.support.fake_github import FakeGitHub, FakeRepository, FakeServer, serve
+from tests.support.github.clients import HandClock, a_client
+from tests.support.skills import a_repository
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ from pydantic import SecretStr
 
 from assay.github.auth import ANONYMOUS, GitHubAuth
 from assay.github.client import GitHub
-from assay.github.fake import FakeFile, FakeGitHub, serve
 from assay.model.errors import Unavailable
 from assay.settings import Settings
-from tests.conftest import open_registry
-from tests.github.clients import TOOLS, a_client, download, error_of
-from tests.skills import a_repository, a_skill
+from tests.support.fake_github import FakeFile, FakeGitHub, serve
+from tests.support.github.clients import TOOLS, a_client, download, error_of
+from tests.support.registry import open_registry
+from tests.support.skills import a_repository, a_skill
 
 # Who we are
 
 
 async def test_a_token_goes_to_api_and_raw_and_never_to_the_archives(world, tools, server, clock) -> None:
-    """R37, R59: `Authorization: Bearer` to the hosts that know tokens, and to no other."""
+    """G32: `Authorization: Bearer` to the hosts that know tokens, and to no other."""
     world.add_token("secret-token")
     async with a_client(server, clock, "secret-token") as client:
         await client.get_repository(TOOLS)
@@ -38,7 +38,7 @@ async def test_a_token_goes_to_api_and_raw_and_never_to_the_archives(world, tool
 
 
 async def test_without_a_token_no_header_is_sent(world, tools, client) -> None:
-    """R38, R40, R59: the token is optional, and its absence is anonymous."""
+    """G32: the token is optional, and its absence is anonymous."""
     await client.get_repository(TOOLS)
     await client.get_head_commit(TOOLS)
     await client.get_raw_file(TOOLS, tools.sha, "skills/pdf/SKILL.md", at_most=1000)
@@ -51,7 +51,7 @@ async def test_without_a_token_no_header_is_sent(world, tools, client) -> None:
 async def test_the_token_of_the_settings_reaches_github_through_the_worker(
     settings: Settings, github: FakeGitHub, tokens: tuple[str, ...]
 ) -> None:
-    """R37, R38, I82: from the settings through the worker to the request, or anonymous without one."""
+    """G32: from the settings through the worker to the request, or anonymous without one."""
     for token in tokens:
         github.add_token(token)
     github.add_repository("acme/tools", a_repository("pdf"))
@@ -65,7 +65,7 @@ async def test_the_token_of_the_settings_reaches_github_through_the_worker(
 
 
 async def test_two_clients_at_once_keep_their_tokens_apart(world, tools, server, clock) -> None:
-    """R39: a token belongs to its client, not to the process; however calls mix, each carries its own."""
+    """G32: a token belongs to its client, not to the process; however calls mix, each carries its own."""
     for token in ("first", "second"):
         world.add_token(token)
     world.latency("commit", 0.01)
@@ -83,7 +83,7 @@ async def test_two_clients_at_once_keep_their_tokens_apart(world, tools, server,
 
 
 async def test_a_token_never_shows_itself(server, clock) -> None:
-    """I65: neither a value nor a client nor a budget prints its token."""
+    """G84: neither a value nor a client nor a budget prints its token."""
     async with a_client(server, clock, "secret-token") as client:
         shown = f"{client!r} {client.budget!r} {GitHubAuth('secret-token')!r} {GitHubAuth('secret-token')}"
         assert "secret-token" not in shown
@@ -92,7 +92,7 @@ async def test_a_token_never_shows_itself(server, clock) -> None:
 
 
 async def test_a_token_is_not_in_the_errors_either(server, clock) -> None:
-    """I65: an error is logged and shown."""
+    """G84: an error is logged and shown."""
     async with a_client(server, clock, "secret-token") as client:
         error = await error_of(client, Unavailable)
     assert "secret-token" not in f"{error!r} {error} {error.details}"
@@ -102,14 +102,14 @@ async def test_a_token_is_not_in_the_errors_either(server, clock) -> None:
 
 
 async def test_the_repository_says_its_name_branch_and_number(tools, client) -> None:
-    """I48, I73: the canonical spelling, the numeric id, and the default branch whatever it is called."""
+    """G38, G54: the canonical spelling, the numeric id, and the default branch whatever it is called."""
     facts = await client.get_repository(TOOLS)
     assert (str(facts.name), facts.host_id, facts.default_branch, facts.stars) == ("Acme/Tools", tools.id, "trunk", 7)
     assert await client.get_head_commit(TOOLS) == tools.sha
 
 
 async def test_an_old_name_leads_to_the_new_one(world, tools, client) -> None:
-    """I48: a renamed repository is reported under its present name and the same number."""
+    """G54: a renamed repository is reported under its present name and the same number."""
     tools.rename("umbrella/kit")
     facts = await client.get_repository(TOOLS)
     assert (str(facts.name), facts.host_id) == ("umbrella/kit", tools.id)
@@ -129,7 +129,7 @@ async def test_a_tree_lists_files_with_their_sizes_and_tells_links_apart(world, 
 
 
 async def test_a_tree_that_is_cut_short_is_an_error(tools, client) -> None:
-    """I74: a list with something missing is not a list."""
+    """G37: a list with something missing is not a list."""
     tools.tree_limit = 1
     with pytest.raises(Unavailable) as raised:
         await client.get_tree(TOOLS, tools.sha)
@@ -149,7 +149,7 @@ async def test_a_raw_file_is_found_by_any_name(world, client, path) -> None:
 
 
 async def test_an_answer_that_has_not_changed_is_free(world, tools, server, clock) -> None:
-    """R65: the second look costs no call of the budget, and a change is seen at once."""
+    """G35: the second look costs no call of the budget, and a change is seen at once."""
     world.add_token("one")
     async with a_client(server, clock, "one") as client:
         first = await client.get_repository(TOOLS)
@@ -185,7 +185,7 @@ async def test_each_token_has_its_own_memory(world, tools, server, clock) -> Non
 
 
 async def test_long_lists_are_not_kept(world, tools, client) -> None:
-    """R64: the tree of a commit may have megabytes, and nobody asks for it twice."""
+    """G39: the tree of a commit may have megabytes, and nobody asks for it twice."""
     for _ in range(2):
         await client.get_tree(TOOLS, tools.sha)
     assert [call.status for call in world.calls] == [200, 200]
@@ -195,7 +195,7 @@ async def test_long_lists_are_not_kept(world, tools, client) -> None:
 
 
 async def test_a_redirect_to_another_host_is_refused_and_gets_no_token(world, tools, server, clock) -> None:
-    """R37: the token stays with the host it is for; the other host is not even asked."""
+    """G32: the token stays with the host it is for; the other host is not even asked."""
     world.add_token("secret-token")
     other = FakeGitHub(now=clock)
     with serve(other) as elsewhere:
@@ -217,7 +217,7 @@ async def test_a_redirect_to_another_port_or_scheme_is_another_host(world, tools
 
 
 async def test_a_redirect_without_a_sound_address_is_an_error(world, tools, client) -> None:
-    """I33: what cannot be followed is unknown, not gone."""
+    """G36: what cannot be followed is unknown, not gone."""
     world.fail("repo", 302)
     assert (await error_of(client, Unavailable)).code == "github_redirect"
     tools.rename("umbrella/kit")

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from assay.github.auth import AppOptions
 from assay.github.budget import TokenBudget
 from assay.github.client import GitHub
-from assay.github.fake import FakeGitHub, FakeServer, serve
 from assay.github.identities import open_identities
 from assay.model.errors import Invalid, RateLimited, Unavailable
 from assay.settings import Settings
-from tests.conftest import SECRET, open_registry
-from tests.github.clients import TOOLS, HandClock, urls_of
-from tests.skills import a_repository
+from tests.support.fake_github import FakeGitHub, FakeServer, serve
+from tests.support.github.clients import TOOLS, HandClock, urls_of
+from tests.support.registry import SECRET, open_registry
+from tests.support.skills import a_repository
 
 HOUR = 3600
 
@@ -74,7 +74,7 @@ async def a_client(
 
 
 async def test_an_installation_gets_one_token_for_all_who_ask_at_once(world, server, clock, key_file) -> None:
-    """R37: the App proves who it is with its key; what it is given goes with every call."""
+    """G32: the App proves who it is with its key; what it is given goes with every call."""
     async with a_client(server, clock, key_file, 7) as client:
         await asyncio.gather(*(client.get_repository(TOOLS) for _ in range(20)))
     assert world.count("installation") == 1
@@ -102,7 +102,7 @@ async def test_a_token_that_was_revoked_is_fetched_again(world, server, clock, k
 
 
 async def test_installations_and_plain_tokens_take_turns(world, server, clock, key_file) -> None:
-    """R65: the one with most calls left is used, whatever kind it is."""
+    """G33: the one with most calls left is used, whatever kind it is."""
     commit = world.directory.find("acme/tools")[0].sha
     world.add_token("plain", limit=5000)
     async with a_client(server, clock, key_file, 7, 8, tokens=("plain",)) as client:
@@ -127,7 +127,7 @@ async def test_an_app_that_github_does_not_know_makes_way_for_a_token(world, ser
 
 
 async def test_no_token_for_now_is_a_delay(world, server, clock, key_file) -> None:
-    """I33: GitHub's trouble says nothing about a skill."""
+    """G36: GitHub's trouble says nothing about a skill."""
     world.fail("installation", 502)
     async with a_client(server, clock, key_file, 7) as client:
         with pytest.raises(RateLimited) as raised:
@@ -139,7 +139,7 @@ async def test_no_token_for_now_is_a_delay(world, server, clock, key_file) -> No
 async def test_the_settings_of_an_app_reach_github_through_the_worker(
     settings: Settings, github: FakeGitHub, key_file: Path, public_key: str
 ) -> None:
-    """R37: from the file with the key to the request, beside a plain token."""
+    """G32: from the file with the key to the request, beside a plain token."""
     github.add_app("42", public_key, 7)
     github.add_repository("acme/tools", a_repository("pdf"))
     update = {"github_app_id": "42", "github_app_key_file": key_file, "github_app_installations": (7,)}
@@ -153,7 +153,7 @@ async def test_the_settings_of_an_app_reach_github_through_the_worker(
 async def test_an_app_alone_searches_code(
     settings: Settings, github: FakeGitHub, key_file: Path, public_key: str
 ) -> None:
-    """I61, I71: GitHub searches code for an installation as for a token, so no source is left out for want of one."""
+    """G90: GitHub searches code for an installation as for a token, so no source is left out for want of one."""
     github.add_app("42", public_key, 7)
     github.add_repository("acme/tools", a_repository("pdf"))
     app = {"github_app_id": "42", "github_app_key_file": key_file, "github_app_installations": (7,)}
@@ -168,7 +168,7 @@ async def test_an_app_alone_searches_code(
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN NONSENSE-----", b"secret"])
 async def test_a_key_that_cannot_be_read_is_a_clear_error(server, clock, tmp_path, content) -> None:
-    """I65: it names the setting, and nothing of what is in the file."""
+    """G84: it names the setting, and nothing of what is in the file."""
     file = tmp_path / "app.pem"
     if content is not None:
         file.write_bytes(content)

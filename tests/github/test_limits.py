@@ -9,7 +9,7 @@ from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
 from assay.github.session import open_session
 from assay.model.errors import RateLimited, Unavailable
-from tests.github.clients import TOOLS, a_client, download, error_of
+from tests.support.github.clients import TOOLS, a_client, download, error_of
 
 HOUR = 3600
 
@@ -18,7 +18,7 @@ HOUR = 3600
 
 
 async def test_a_used_up_limit_says_when_to_come_back(world, tools, clock, client) -> None:
-    """I74, R65: the wait is GitHub's, and until then nobody is asked again."""
+    """G34: the wait is GitHub's, and until then nobody is asked again."""
     world.limit_anonymous(2)
     await client.get_repository(TOOLS)
     await client.get_head_commit(TOOLS)
@@ -34,7 +34,7 @@ async def test_a_used_up_limit_says_when_to_come_back(world, tools, clock, clien
 
 @pytest.mark.parametrize("status", [403, 429])
 async def test_a_limit_used_up_by_others_is_a_limit_too(world, tools, client, clock, status) -> None:
-    """I74: also when the first answer of all is the refusal; never "not found"."""
+    """G34: also when the first answer of all is the refusal; never "not found"."""
     world.exhausted_status = status
     world.limit_anonymous(0)
     error = await error_of(client, RateLimited)
@@ -43,7 +43,7 @@ async def test_a_limit_used_up_by_others_is_a_limit_too(world, tools, client, cl
 
 
 async def test_a_request_to_go_slower_is_honoured_to_the_second(world, tools, client, clock) -> None:
-    """R65: `Retry-After` of a secondary limit; nothing is sent before it is over."""
+    """G34: `Retry-After` of a secondary limit; nothing is sent before it is over."""
     world.secondary_limit("repo", retry_after=17)
     assert (await error_of(client, RateLimited)).retry_after_seconds == 17
     clock.time += 16
@@ -60,7 +60,7 @@ async def test_a_request_to_go_slower_without_a_time_means_a_minute(world, tools
 
 
 async def test_a_service_that_says_when_it_is_back_is_left_alone_until_then(world, tools, client, clock) -> None:
-    """R65: `Retry-After` counts whatever it comes with; without it, an outage is an outage."""
+    """G34: `Retry-After` counts whatever it comes with; without it, an outage is an outage."""
     world.fail("repo", 503, retry_after=90)
     assert (await error_of(client, RateLimited)).retry_after_seconds == 90
     clock.time += 90
@@ -69,7 +69,7 @@ async def test_a_service_that_says_when_it_is_back_is_left_alone_until_then(worl
 
 
 async def test_no_host_is_asked_for_more_at_once_than_its_pool_holds(clock) -> None:
-    """R35, R117: two hundred submissions in flight are 64 connections; the others wait for one."""
+    """G33: two hundred submissions in flight are 64 connections; the others wait for one."""
     at_once = most = 0
 
     async def handle(_: web.Request) -> web.Response:
@@ -98,7 +98,7 @@ async def test_no_host_is_asked_for_more_at_once_than_its_pool_holds(clock) -> N
 
 
 async def test_too_many_requests_for_raw_files_or_archives_is_a_limit(world, tools, server, clock) -> None:
-    """I74: these hosts have limits of their own, and say 429."""
+    """G34: these hosts have limits of their own, and say 429."""
     world.fail("raw", 429, retry_after=5)
     world.fail("archive", 429)
     async with a_client(server, clock) as client:
@@ -126,7 +126,7 @@ async def test_raw_files_cost_no_calls_of_the_budget(world, tools, client) -> No
 
 
 async def test_a_token_that_is_used_up_makes_way_for_another(world, tools, server, clock) -> None:
-    """R65: as long as one token has calls left, nobody waits; then the wait is that of the first to come back."""
+    """G33: as long as one token has calls left, nobody waits; then the wait is that of the first to come back."""
     world.add_token("empty", limit=10, used=10)
     world.add_token("full", limit=3)
     async with a_client(server, clock, "empty", "full") as client:
@@ -141,7 +141,7 @@ async def test_a_token_that_is_used_up_makes_way_for_another(world, tools, serve
 
 
 async def test_the_token_with_most_calls_left_is_used(world, tools, server, clock) -> None:
-    """R65: budgets are learnt from `X-RateLimit-Remaining` and spent evenly."""
+    """G33: budgets are learnt from `X-RateLimit-Remaining` and spent evenly."""
     world.add_token("low", limit=20)
     world.add_token("high", limit=5000)
     async with a_client(server, clock, "low", "high") as client:
@@ -192,7 +192,7 @@ async def test_a_revoked_token_makes_way_for_raw_files_too(world, tools, server,
 
 
 async def test_only_bad_tokens_is_our_fault_not_the_authors(world, tools, server, clock) -> None:
-    """I33, I74: neither "not found" nor a rate limit, and it is tried again later."""
+    """G36: neither "not found" nor a rate limit, and it is tried again later."""
     async with a_client(server, clock, "misspelt", "revoked") as client:
         assert (await error_of(client, Unavailable)).code == "github_bad_token"
         assert world.count() == 2

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from assay.github.fake import FakeGitHub, FakeServer
-from tests.skills import a_repository
+from tests.support.fake_github import FakeGitHub, FakeServer
+from tests.support.skills import a_repository
 
 TOKENS = ["first-secret", "second-secret", "third-secret"]
 LIMIT = 60
@@ -20,7 +20,7 @@ PROCESSES = 4
 async def a_spender(given: dict[str, object]) -> AsyncIterator[Process]:
     """A process that waits for a line, and is ended at the latest when the block ends."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.github.spender", stdin=PIPE, stdout=PIPE
+        sys.executable, "-m", "tests.support.github.spender", stdin=PIPE, stdout=PIPE
     )
     try:
         process.stdin.write(json.dumps(given).encode() + b"\n")
@@ -40,7 +40,7 @@ async def calls_made(process: Process) -> int:
 async def test_processes_spend_every_call_once(
     database_url: str, github: FakeGitHub, github_server: FakeServer
 ) -> None:
-    """R35, R65, I69: four processes begin in the same moment and call until nothing is left. Every call that the three
+    """G33: four processes begin in the same moment and call until nothing is left. Every call that the three
     tokens have is made, and GitHub never has to refuse one."""
     tools = github.add_repository("acme/tools", a_repository("pdf"))
     for token in TOKENS:

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 import pytest
 
-from assay.github.fake import FakeGitHub, FakeServer
 from assay.github.oauth import GitHubSignIn, GitHubUser
 from assay.model.errors import Forbidden, Unavailable
+from tests.support.fake_github import FakeGitHub, FakeServer
 
 HERE = "http://127.0.0.1:8000/auth/github/callback"
 VERIFIER = "a-verifier-that-is-as-long-as-forty-three-characters"

@@ -4,10 +4,10 @@ import aiohttp
 import pytest
 
 from assay.github.client import LARGEST_JSON_BYTES
-from assay.github.fake import FakeServer
 from assay.model.errors import NotFound, Refused, Unavailable
-from tests.github.clients import TOOLS, a_client, download, error_of
-from tests.skills import a_repository
+from tests.support.fake_github import FakeServer
+from tests.support.github.clients import TOOLS, a_client, download, error_of
+from tests.support.skills import a_repository
 
 
 async def test_a_repository_that_is_not_there_is_not_found(client) -> None:
@@ -39,14 +39,14 @@ async def test_a_repository_taken_down_is_said_to_be(tools, client) -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 400, 418, 204, 206, 300, 303])
 async def test_every_other_answer_is_unknown_not_gone(world, tools, client, status) -> None:
-    """I33, I74: only a plain no is a no; and only 200 is a yes."""
+    """G36: only a plain no is a no; and only 200 is a yes."""
     world.fail("repo", status)
     assert (await error_of(client, Unavailable)).code == "github_unavailable"
     assert (await client.get_repository(TOOLS)).stars == 7
 
 
 async def test_a_refusal_to_show_something_is_neither_a_limit_nor_an_absence(world, tools, client) -> None:
-    """I33, I74: 403 with calls left; asked again later, it may be different."""
+    """G36: 403 with calls left; asked again later, it may be different."""
     world.fail("repo", 403)
     assert (await error_of(client, Refused)).code == "github_forbidden"
     assert (await client.get_repository(TOOLS)).stars == 7
@@ -68,14 +68,14 @@ async def test_a_raw_file_is_taken_from_nothing_but_success(world, tools, client
 
 @pytest.mark.parametrize("body", ["", "not json", "[]", "null", '{"id": "x"}', '{"id": 1}', b"\xff\xfe", "[" * 100_000])
 async def test_an_answer_that_makes_no_sense_is_unknown(world, tools, client, body) -> None:
-    """I33: and it is not remembered."""
+    """G36: and it is not remembered."""
     world.fail("repo", 200, body=body)
     assert (await error_of(client, Unavailable)).code == "github_unavailable"
     assert (await client.get_repository(TOOLS)).stars == 7
 
 
 async def test_a_dropped_connection_is_unknown(world, tools, client) -> None:
-    """I33: within the answer, or before it however often it is asked."""
+    """G36: within the answer, or before it however often it is asked."""
     world.drop_connection("repo", after_bytes=10)
     await error_of(client, Unavailable)
     world.drop_connection("repo", times=None)
@@ -89,13 +89,13 @@ async def test_a_dropped_connection_is_unknown(world, tools, client) -> None:
 
 
 async def test_a_server_that_is_not_there_is_unknown(clock) -> None:
-    """I33: nobody listens."""
+    """G36: nobody listens."""
     async with a_client(FakeServer("http://127.0.0.1:1"), clock) as client:
         assert (await error_of(client, Unavailable)).code == "github_unavailable"
 
 
 async def test_a_slow_answer_is_given_up(world, tools, server, clock) -> None:
-    """I33: every wait has an end, and the end is "unknown"."""
+    """G36: every wait has an end, and the end is "unknown"."""
     world.latency("repo", 30)
     async with (
         a_client(server, clock) as client,
@@ -106,13 +106,13 @@ async def test_a_slow_answer_is_given_up(world, tools, server, clock) -> None:
 
 
 async def test_an_oversized_answer_is_refused(world, tools, client) -> None:
-    """R64: an endless answer does not fill the memory."""
+    """G39: an endless answer does not fill the memory."""
     world.fail("repo", 200, body=b"[" + b" " * LARGEST_JSON_BYTES + b"]")
     assert (await error_of(client, Unavailable)).code == "too_large"
 
 
 async def test_a_raw_file_is_never_longer_than_asked_for(world, client) -> None:
-    """R64: exactly the size is fine, one byte more is not."""
+    """G39: exactly the size is fine, one byte more is not."""
     repository = world.add_repository("acme/tools", {"SKILL.md": "x" * 1000})
     assert len(await client.get_raw_file(TOOLS, repository.sha, "SKILL.md", at_most=1000)) == 1000
     with pytest.raises(Unavailable) as raised:

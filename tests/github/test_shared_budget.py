@@ -11,17 +11,17 @@ import structlog
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from assay.github.book import MOST_CALLS
 from assay.github.client import GitHub
-from assay.github.fake import FakeGitHub, FakeRepository, FakeServer, serve
+from assay.github.shared_budget import MOST_CALLS
 from assay.model.errors import RateLimited, Unavailable
-from assay.store.allowances import count_refused
-from assay.store.database import Database, open_database
-from tests.conftest import open_registry
-from tests.github.clients import TOOLS, HandClock, a_process
-from tests.skills import a_repository
-from tests.web.statements import statements
-from tests.web.test_health import series
+from assay.store.database.database import Database, open_database
+from assay.store.repositories.call_budgets import count_refused
+from tests.support.fake_github import FakeGitHub, FakeRepository, FakeServer, serve
+from tests.support.github.clients import TOOLS, HandClock, a_process
+from tests.support.registry import open_registry
+from tests.support.skills import a_repository
+from tests.support.web.statements import statements
+from tests.web.operations.test_health import series
 
 TOKENS = ("first-secret", "second-secret", "third-secret")
 
@@ -82,7 +82,7 @@ async def work_off(processes: list[GitHub], commit: str, works: int, clock: Hand
 
 
 async def test_processes_never_spend_more_than_the_tokens_have(world, tools, server, clock, store) -> None:
-    """R35, R65, I69: six processes of four tasks, three tokens of 40 calls an hour, 300 calls: all are made, in three
+    """G33: six processes of four tasks, three tokens of 40 calls an hour, 300 calls: all are made, in three
     hours, and GitHub never has to refuse one."""
     for token in TOKENS:
         world.add_token(token, limit=40)
@@ -97,7 +97,7 @@ async def test_processes_never_spend_more_than_the_tokens_have(world, tools, ser
 
 
 async def test_calls_are_taken_many_at_a_time(world, tools, server, clock, store) -> None:
-    """R35: the database is asked now and then, not for every call."""
+    """G33: the database is asked now and then, not for every call."""
     world.add_token(TOKENS[0])
     async with a_process(server, clock, store, TOKENS[:1]) as github:
         with statements(store) as made:
@@ -138,7 +138,7 @@ async def test_a_process_that_is_killed_strands_few_calls_until_the_window_ends(
 
 
 async def test_metrics_say_what_is_left_and_never_of_which_token(registry, github) -> None:
-    """R65: by a key and by resource, as the log calls it; a window that is over has no number."""
+    """G33: by a key and by resource, as the log calls it; a window that is over has no number."""
     github.add_token(TOKENS[0], limit=100)
     tools = github.add_repository("acme/tools", a_repository("pdf"))
     given = {"github_tokens": (SecretStr(TOKENS[0]), SecretStr(TOKENS[1]))}
@@ -161,7 +161,7 @@ async def test_metrics_say_what_is_left_and_never_of_which_token(registry, githu
 
 
 async def test_a_pause_that_one_process_is_asked_for_is_kept_by_all(world, tools, server, clock, store) -> None:
-    """R65: a secondary limit is the token's, not the process's."""
+    """G34: a secondary limit is the token's, not the process's."""
     world.add_token(TOKENS[0])
     async with a_process(server, clock, store, TOKENS[:1]) as one, a_process(server, clock, store, TOKENS[:1]) as other:
         await other.get_repository(TOOLS)
@@ -181,7 +181,7 @@ async def test_a_pause_that_one_process_is_asked_for_is_kept_by_all(world, tools
 async def test_a_token_that_github_refuses_is_put_aside_by_all_and_never_named(
     world, tools, server, clock, store
 ) -> None:
-    """I65, R65: the log says which of how many, the table knows a key; neither has the token."""
+    """G33, G84: the log says which of how many, the table knows a key; neither has the token."""
     world.add_token(TOKENS[1])
     with structlog.testing.capture_logs() as logs:
         async with a_process(server, clock, store, TOKENS[:2]) as one:
@@ -235,7 +235,7 @@ async def test_calls_that_somebody_else_made_with_the_token_are_noticed(world, t
 
 
 async def test_without_the_database_each_goes_on_with_what_github_says(world, tools, server, clock, store) -> None:
-    """I33: the budget is a courtesy; that nobody can be asked about it stops nothing."""
+    """G33: the budget is a courtesy; that nobody can be asked about it stops nothing."""
     world.add_token(TOKENS[0], limit=30)
     async with a_process(server, clock, store, TOKENS[:1]) as github:
         await github.get_tree(TOOLS, tools.sha)
@@ -253,7 +253,7 @@ async def test_without_the_database_each_goes_on_with_what_github_says(world, to
 async def test_an_answer_that_one_process_got_is_asked_for_conditionally_by_another(
     world, tools, server, clock, store
 ) -> None:
-    """R65: a crawl on ten machines pays for each answer once."""
+    """G35: a crawl on ten machines pays for each answer once."""
     world.add_token(TOKENS[0])
     async with a_process(server, clock, store, TOKENS[:1]) as one:
         await one.get_repository(TOOLS)

@@ -8,10 +8,10 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from assay.github.fake import FakeGitHub, serve
 from assay.settings import Settings
-from tests.conftest import Registry, open_registry
-from tests.skills import a_repository
+from tests.support.fake_github import FakeGitHub, serve
+from tests.support.registry import Registry, open_registry
+from tests.support.skills import a_repository
 
 TOKEN = "a-very-secret-token"
 
@@ -39,7 +39,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("no", REFUSALS, ids=lambda no: str(no.status))
 async def test_each_no_is_itself_in_the_answer_and_in_the_queue(registry: Registry, no: No) -> None:
-    """I74, I33: a whole repository is refused while one waits, a skill by the worker; neither says "no skill"."""
+    """G36: a whole repository is refused while one waits, a skill by the worker; neither says "no skill"."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     registry.github.fail("repo", no.status, times=None)
     body = {"repoUrl": f"{registry.web_url}/acme/tools"}
@@ -54,7 +54,7 @@ async def test_each_no_is_itself_in_the_answer_and_in_the_queue(registry: Regist
 
 @pytest.mark.parametrize("kind", ["primary", "secondary"])
 async def test_a_limit_is_a_delay_and_no_attempt(registry: Registry, kind: str) -> None:
-    """I74, R65: the submission waits in line with the reason; when the limit is over, it is published."""
+    """G34: the submission waits in line with the reason; when the limit is over, it is published."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     if kind == "primary":
         registry.github.fail("repo", 429, retry_after=1, times=2)
@@ -69,7 +69,7 @@ async def test_a_limit_is_a_delay_and_no_attempt(registry: Registry, kind: str) 
 
 
 async def test_a_renamed_repository_is_listed_under_its_new_name(registry: Registry) -> None:
-    """I48: the redirect is followed, and the new name is what the listing has."""
+    """G54: the redirect is followed, and the new name is what the listing has."""
     tools = registry.github.add_repository("acme/tools", a_repository("pdf"))
     tools.rename("umbrella/kit")
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -80,7 +80,7 @@ async def test_a_renamed_repository_is_listed_under_its_new_name(registry: Regis
 async def test_a_token_is_in_no_answer_log_or_trace_and_goes_to_no_other_host(
     settings: Settings, github: FakeGitHub, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """I65, R37: however GitHub fails, also when it sends us to another host."""
+    """G32, G84: however GitHub fails, also when it sends us to another host."""
     github.add_token(TOKEN)
     tools = github.add_repository("acme/tools", a_repository("pdf"))
     elsewhere = FakeGitHub()

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tests.conftest import Registry
-from tests.deepscan.deliveries import CRITICAL, HandNode, publish
-from tests.edges import edge, edge_url, redis_server
-from tests.projection.copies import bring_level, contents_of
-from tests.skills import a_skill
-from tests.streams import reading, serving
-from tests.web.people import audit_of
+from tests.support.deepscan.deliveries import CRITICAL, HandNode, publish
+from tests.support.edge_copies import bring_level, contents_of
+from tests.support.edge_stores import edge, edge_url, redis_server
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
+from tests.support.streams import reading, serving
+from tests.support.web.people import audit_of
 
 __all__ = ["edge", "edge_url", "redis_server"]
 
@@ -28,7 +28,7 @@ async def find_out(registry: Registry) -> dict[str, Any]:
 
 
 async def test_a_critical_finding_takes_the_skill_down_everywhere(registry: Registry, edge: Any) -> None:
-    """R18, I15: API, search, copy at the edge, feed, page and queue agree within the request, and say why."""
+    """G49: API, search, copy at the edge, feed, page and queue agree within the request, and say why."""
     served = await publish(registry)
     twin = await publish(registry, "umbrella/other", "other")
     await bring_level(registry, edge)
@@ -73,7 +73,7 @@ async def test_a_critical_finding_takes_the_skill_down_everywhere(registry: Regi
 
 
 async def test_the_last_good_version_stays(registry: Registry) -> None:
-    """R18: only what was found out is withdrawn; who listens to the catalogue hears of it."""
+    """G49, G52: only what was found out is withdrawn; who listens to the catalogue hears of it."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -99,7 +99,7 @@ async def test_the_last_good_version_stays(registry: Registry) -> None:
 
 
 async def test_a_finding_that_is_not_sure_takes_nothing_down(registry: Registry) -> None:
-    """I79: what a tool only suspects is shown to people and withdraws nothing."""
+    """G49: what a tool only suspects is shown to people and withdraws nothing."""
     await publish(registry)
     node = HandNode(registry)
     doubtful = [CRITICAL | {"confidence": 0.89}, CRITICAL | {"severity": "high", "confidence": 1.0}]

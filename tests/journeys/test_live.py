@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import Registry
 from tests.journeys.test_many_processes import a_free_port
-from tests.processes import a_process, until
-from tests.skills import a_bad_skill, a_repository
-from tests.streams import PATIENCE_SECONDS, Event, Reader, changes_of_the_queue, reading
-from tests.warm import Command
+from tests.support.processes import a_process, until
+from tests.support.registry import Registry
+from tests.support.skills import a_bad_skill, a_repository
+from tests.support.streams import PATIENCE_SECONDS, Event, Reader, changes_of_the_queue, reading
+from tests.support.warm import Command
 
 
 @dataclass
@@ -82,7 +82,7 @@ def ids(events: list[Event]) -> list[int]:
 async def test_a_listener_of_one_web_hears_what_is_posted_to_the_other(
     registry: Registry, webs: tuple[Web, Web], tmp_path: Path
 ) -> None:
-    """I68: posted to one process, worked on by another, heard from a third, from its creation to its verdict."""
+    """G73: posted to one process, worked on by another, heard from a third, from its creation to its verdict."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     first, second = webs
@@ -108,7 +108,7 @@ async def test_a_listener_of_one_web_hears_what_is_posted_to_the_other(
 
 
 async def test_a_web_that_stops_ends_its_streams_and_nothing_is_lost(registry: Registry, webs: tuple[Web, Web]) -> None:
-    """I68: a graceful stop does not wait for streams; their listeners go on at another process where they were."""
+    """G74: a graceful stop does not wait for streams; their listeners go on at another process where they were."""
     first, second = webs
     async with reading(first.url) as stream, reading(first.url) as quiet:
         await post(registry, second, "acme/one")
@@ -127,7 +127,7 @@ async def test_a_web_that_stops_ends_its_streams_and_nothing_is_lost(registry: R
 
 
 async def test_a_web_that_is_killed_loses_nothing(registry: Registry, webs: tuple[Web, Web]) -> None:
-    """I68: what happens between the loss of a connection and the next one is replayed, by whichever process."""
+    """G74: what happens between the loss of a connection and the next one is replayed, by whichever process."""
     first, second = webs
     async with reading(first.url) as stream:
         await post(registry, second, "acme/one")

@@ -10,13 +10,13 @@ from uuid import UUID
 import httpx
 from sqlalchemy import text
 
-from assay.serve.audience import AudienceOptions
-from assay.store.database import Database
-from tests.conftest import Registry
+from assay.serve.feed.subscribers import AudienceOptions
+from assay.store.database.database import Database
 from tests.journeys.test_live import Web, a_web
-from tests.processes import until
-from tests.streams import PATIENCE_SECONDS, STREAM, a_submission, changes_of_the_queue
-from tests.web.test_health import series
+from tests.support.processes import until
+from tests.support.registry import Registry
+from tests.support.streams import PATIENCE_SECONDS, STREAM, a_submission, changes_of_the_queue
+from tests.web.operations.test_health import series
 
 LISTENERS, SLEEPERS, EVENTS, AT_ONCE = 1_000, 40, 800, 100
 KIB_EACH = 200
@@ -93,7 +93,7 @@ async def metric(web: Web, name: str) -> float:
 
 
 async def test_a_thousand_listeners_of_one_process(registry: Registry, tmp_path: Path) -> None:
-    """I64: all who read hear all in order, those who do not are dropped, memory is bounded, others are answered."""
+    """G75: all who read hear all in order, those who do not are dropped, memory is bounded, others are answered."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     store = registry.app.store

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.conftest import Registry
-from tests.processes import a_process, until
-from tests.skills import a_repository
+from tests.support.processes import a_process, until
+from tests.support.registry import Registry
+from tests.support.skills import a_repository
 
 
 def a_free_port() -> int:

@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 from sqlalchemy import text
 
-from assay.replay import FIND_STALE
+from assay.maintenance.replay_ruleset import FIND_STALE
 from assay.scan.ruleset import VOCABULARY
-from tests.cli.live import assay
-from tests.cli.scan.skills_here import written
-from tests.conftest import SECRET, Registry, open_registry
-from tests.processes import a_process, environment, until
-from tests.skills import a_skill
-from tests.test_replay import HOUSE
+from tests.maintenance.test_replay_ruleset import HOUSE
+from tests.support.cli.live import assay
+from tests.support.cli.skills_here import written
+from tests.support.processes import a_process, environment, until
+from tests.support.registry import SECRET, Registry, open_registry
+from tests.support.skills import a_skill
 
 MIRROR, PLAIN = "acme/tools/mirror", "acme/tools/plain"
 

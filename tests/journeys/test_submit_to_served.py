@@ -1,12 +1,12 @@
 """One skill travels the whole way, as its author and its users see it."""
 
 from assay.certify.hallmark import open_hallmark
-from tests.conftest import Registry
-from tests.skills import a_bad_skill, a_repository, a_skill
+from tests.support.registry import Registry
+from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 
 async def test_a_good_skill_is_served_with_a_hallmark_that_can_be_checked(registry: Registry) -> None:
-    """R97, I14: after publishing it is listed, found by name and by repository, and provable."""
+    """G3, G62: after publishing it is listed, found by name and by repository, and provable."""
     repository = registry.github.add_repository(
         "Acme/Tools", files=a_repository("pdf"), default_branch="trunk", stars=7
     )
@@ -42,7 +42,7 @@ async def test_a_good_skill_is_served_with_a_hallmark_that_can_be_checked(regist
 
 
 async def test_a_bad_skill_is_refused_with_rule_file_and_line(registry: Registry) -> None:
-    """I31: the author learns which rule fired, where, and what to do; nothing is listed."""
+    """G13: the author learns which rule fired, where, and what to do; nothing is listed."""
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     accepted = await registry.submit("mallory/kit", "steal")
     await registry.work()
@@ -57,7 +57,7 @@ async def test_a_bad_skill_is_refused_with_rule_file_and_line(registry: Registry
 
 
 async def test_new_content_makes_a_new_version_and_the_same_content_does_not(registry: Registry) -> None:
-    """I7, I9: a version exists exactly if the content changed, however often it is submitted."""
+    """G50: a version exists exactly if the content changed, however often it is submitted."""
     repository = registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     first = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     await registry.work()
@@ -78,7 +78,7 @@ async def test_new_content_makes_a_new_version_and_the_same_content_does_not(reg
 
 
 async def test_the_live_version_stays_while_a_bad_one_is_refused(registry: Registry) -> None:
-    """Users' request 2: a refused update does not take the good version away."""
+    """G52: a refused update does not take the good version away."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     accepted = await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -92,7 +92,7 @@ async def test_the_live_version_stays_while_a_bad_one_is_refused(registry: Regis
 
 
 async def test_all_skills_of_a_repository_share_one_look_up_and_one_archive(registry: Registry) -> None:
-    """R65, I82: many skills of one commit cost two API calls and one download."""
+    """G35: many skills of one commit cost two API calls and one download."""
     names = [f"skill-{number}" for number in range(40)]
     registry.github.add_repository("acme/many", files=a_repository(*names))
     for name in names:

@@ -29,13 +29,13 @@ def test_every_state_can_be_reached_and_left() -> None:
 
 
 def test_published_is_left_only_for_a_new_look_or_the_blocklist() -> None:
-    """I10: no arrow leads from PUBLISHED to a refusal."""
+    """G4: no arrow leads from PUBLISHED to a refusal."""
     assert TRANSITIONS[State.PUBLISHED] == {State.RECEIVED, State.BLOCKED}
     assert not ACTIVE & REFUSED
 
 
 def test_ids_sort_by_time_and_cannot_be_guessed() -> None:
-    """I60: version 7, 74 random bits."""
+    """G81: version 7, 74 random bits."""
     ids = [new_id() for _ in range(2000)]
     assert len(set(ids)) == 2000
     assert all(each.version == 7 and each.variant == "specified in RFC 4122" for each in ids)

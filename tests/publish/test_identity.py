@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import text
 
-from assay.github.fake import FakeGitHub
+from assay.maintenance.watch_upstream import Watch
 from assay.settings import Settings
-from assay.store.listings import lock_skill
-from assay.store.listings import rename as rename_listing
-from assay.upstream import Watch
-from tests.catalogue import agree, changes, gone, publish, read
-from tests.conftest import SECRET, Registry, open_registry
-from tests.projection.copies import bring_level, expected, meaning_of
-from tests.skills import a_skill
+from assay.store.versions.status import lock_skill
+from assay.store.versions.status import rename as rename_listing
+from tests.support.catalogue import agree, changes, gone, publish, read
+from tests.support.edge_copies import bring_level, expected, meaning_of
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import SECRET, Registry, open_registry
+from tests.support.skills import a_skill
 
 MINE, THEIRS = "Says hello.", "Says whatever a stranger wants."
 
@@ -42,7 +42,7 @@ async def move_away(registry: Registry, *, seen: bool) -> str:
 
 
 async def test_a_stranger_who_takes_a_free_name_does_not_get_the_listing(registry: Registry) -> None:
-    """R88, I48: the submission is refused and says why; the old content stays until the watch finds its source gone."""
+    """G54: the submission is refused and says why; the old content stays until the watch finds its source gone."""
     listed = await move_away(registry, seen=False)
     submitted = await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -64,7 +64,7 @@ async def test_a_stranger_who_takes_a_free_name_does_not_get_the_listing(registr
 
 
 async def test_a_name_that_was_given_up_is_free_for_another(settings: Settings, github: FakeGitHub) -> None:
-    """I48: both are listed, each with its own content."""
+    """G54: both are listed, each with its own content."""
     async with open_registry(settings, github) as registry:
         listed = await move_away(registry, seen=True)
     # Another process, that does not remember what GitHub said a moment ago.
@@ -121,7 +121,7 @@ async def copied(registry: Registry, folder: Path, name: str) -> str:
 
 
 async def test_a_new_spelling_reaches_the_copy(registry: Registry, tmp_path: Path) -> None:
-    """I13, I48: the listing keeps its name, and everybody tells where it comes from as its owner spells it."""
+    """G54: the listing keeps its name, and everybody tells where it comes from as its owner spells it."""
     name = await publish(registry, "acme/tools", MINE)
     assert await copied(registry, tmp_path, name) == "acme/tools"
     repository, _ = registry.github.directory.find("acme/tools")
@@ -137,7 +137,7 @@ async def test_a_new_spelling_reaches_the_copy(registry: Registry, tmp_path: Pat
 async def test_a_repository_that_goes_back_to_its_first_name_takes_its_listing_along(
     registry: Registry, tmp_path: Path
 ) -> None:
-    """I13, I48: while the new name is taken the listing keeps the old one; then that is right again, and all say so."""
+    """G54: while the new name is taken the listing keeps the old one; then that is right again, and all say so."""
     name = await publish(registry, "acme/tools", MINE)
     repository, _ = registry.github.directory.find("acme/tools")
     assert repository is not None
@@ -153,7 +153,7 @@ async def test_a_repository_that_goes_back_to_its_first_name_takes_its_listing_a
 
 
 async def test_whoever_submits_all_of_a_renamed_repository_finds_its_listings_there(registry: Registry) -> None:
-    """I48: nothing waits for the watch, and the old name leads on."""
+    """G54: nothing waits for the watch, and the old name leads on."""
     name = await publish(registry, "acme/tools", MINE)
     repository, _ = registry.github.directory.find("acme/tools")
     assert repository is not None
@@ -179,7 +179,7 @@ async def adopt(
 
 
 async def test_an_operator_lets_a_repository_that_was_made_anew_take_its_place(registry: Registry) -> None:
-    """I48: only because a person says so, and only exactly this repository; what it holds is examined first."""
+    """G54: only because a person says so, and only exactly this repository; what it holds is examined first."""
     listed = await move_away(registry, seen=False)
     await look(registry)
     await gone(registry, "acme/tools/greet")
@@ -214,7 +214,7 @@ async def test_nothing_is_adopted_that_need_not_be(registry: Registry) -> None:
 
 
 async def test_many_adopt_at_once(registry: Registry) -> None:
-    """I48: one of them decides; the others are told that there is nothing left to decide, and the audit has one entry."""
+    """G54: one of them decides; the others are told that there is nothing left to decide, and the audit has one entry."""
     await move_away(registry, seen=False)
     answers = await asyncio.gather(*(adopt(registry, "acme/tools", f"Said {number}.") for number in range(8)))
     codes = sorted(answer.get("code", "adopted") for _, answer in answers)
@@ -225,7 +225,7 @@ async def test_many_adopt_at_once(registry: Registry) -> None:
 
 
 async def test_a_repository_is_adopted_while_the_one_before_is_submitted_where_it_is_now(registry: Registry) -> None:
-    """I48: whichever comes first, a listing belongs to one of them and tells what that one holds."""
+    """G54: whichever comes first, a listing belongs to one of them and tells what that one holds."""
     await move_away(registry, seen=False)
     await registry.submit("umbrella/kit", "greet")
     (status, answer), _ = await asyncio.gather(adopt(registry, "acme/tools"), registry.work())

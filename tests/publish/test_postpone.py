@@ -1,11 +1,11 @@
 """What cannot be examined now is postponed, and in the end FAILED: never a verdict, never silence."""
 
-from tests.conftest import Registry
-from tests.skills import a_skill
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
 
 
 async def test_an_outage_is_retried_and_then_fails_with_the_reason(registry: Registry) -> None:
-    """I78, users' request 3: four attempts in all, then FAILED, which is its own state and can be submitted again."""
+    """G36, G43: four attempts in all, then FAILED, which is its own state and can be submitted again."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     registry.github.fail("commit", status=502, times=None)
     accepted = await registry.submit("acme/tools", "greet")
@@ -33,7 +33,7 @@ async def test_a_short_outage_costs_an_attempt_and_nothing_else(registry: Regist
 
 
 async def test_a_rate_limit_is_waited_for_and_costs_no_attempt(registry: Registry) -> None:
-    """I74, R65: GitHub's limit is a delay with a reason, not a failure and never "not found"."""
+    """G34: GitHub's limit is a delay with a reason, not a failure and never "not found"."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     registry.github.secondary_limit("repo", retry_after=1, times=2)
     accepted = await registry.submit("acme/tools", "greet")
@@ -43,7 +43,7 @@ async def test_a_rate_limit_is_waited_for_and_costs_no_attempt(registry: Registr
 
 
 async def test_a_missing_source_is_refused_with_what_there_is(registry: Registry) -> None:
-    """I19, I73: a repository without the skill is REJECTED, and the author sees where skills were found."""
+    """G38: a repository without the skill is REJECTED, and the author sees where skills were found."""
     registry.github.add_repository("acme/app", files={"README.md": "An app.", "tools/pdf/SKILL.md": a_skill("pdf")})
     wrong = await registry.submit("acme/app", "pdf")
     gone = await registry.submit("acme/nowhere", "pdf")

@@ -7,8 +7,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from assay.publish.version import next_version
-from tests.conftest import Registry
-from tests.skills import a_repository, a_skill
+from tests.support.registry import Registry
+from tests.support.skills import a_repository, a_skill
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ from tests.skills import a_repository, a_skill
     ],
 )
 def test_version_numbers(declared: str | None, taken: list[str], version: str) -> None:
-    """I68a: the author's number if it is a fresh one, else one more than the highest."""
+    """G51: the author's number if it is a fresh one, else one more than the highest."""
     assert next_version(declared, taken) == version
 
 
 async def test_content_that_comes_back_is_the_version_it_was(registry: Registry) -> None:
-    """I7: A, then B, then A again: two versions, and the first is live again."""
+    """G50: A, then B, then A again: two versions, and the first is live again."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -46,7 +46,7 @@ async def test_content_that_comes_back_is_the_version_it_was(registry: Registry)
 
 
 async def test_one_folder_has_one_listing(registry: Registry) -> None:
-    """I5: the same folder under a second name is refused, and told under which name it is listed."""
+    """G55: the same folder under a second name is refused, and told under which name it is listed."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -58,7 +58,7 @@ async def test_one_folder_has_one_listing(registry: Registry) -> None:
 
 
 async def test_one_name_has_one_folder(registry: Registry) -> None:
-    """I5: two folders that want the same name at the same time: one gets it, the other is told why not."""
+    """G55: two folders that want the same name at the same time: one gets it, the other is told why not."""
     files = {f"{folder}/greet/SKILL.md": a_skill("greet", description=f"In {folder}.") for folder in ("a", "b")}
     registry.github.add_repository("acme/tools", files=files)
     ids = [(await registry.submit("acme/tools", "greet", path))["id"] for path in files]
@@ -80,7 +80,7 @@ async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
 
 
 async def test_parallel_publishes_all_arrive(registry: Registry) -> None:
-    """R104, R108, I1: sixty skills published at once by one worker are all listed, each with its version."""
+    """G3: sixty skills published at once by one worker are all listed, each with its version."""
     names = [f"skill-{number}" for number in range(60)]
     registry.github.add_repository("acme/many", files=a_repository(*names))
     await asyncio.gather(*(registry.submit("acme/many", name, f"skills/{name}/SKILL.md") for name in names))
@@ -118,7 +118,7 @@ COPY = """
     ],
 )
 async def test_the_database_refuses_ghosts(registry: Registry, statement: str, constraint: str) -> None:
-    """I6, I8: no listing without a version, no version without content, commit and hallmark, whatever code runs."""
+    """G50: no listing without a version, no version without content, commit and hallmark, whatever code runs."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -128,7 +128,7 @@ async def test_the_database_refuses_ghosts(registry: Registry, statement: str, c
 
 
 async def test_a_failure_while_publishing_leaves_nothing_half_done(registry: Registry) -> None:
-    """I11: state and listing change together; after a crash of the closing write there is neither."""
+    """G3: state and listing change together; after a crash of the closing write there is neither."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     accepted = await registry.submit("acme/tools", "greet")
     async with registry.app.store.begin() as db:

@@ -9,17 +9,17 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from assay.model.job import Job
 from assay.model.submission import State
-from assay.queue.job import Job
-from assay.queue.periodic import Chore
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
-from assay.store.chores import register_chores
-from assay.store.database import Database, open_database
-from assay.store.held_jobs import list_unreadable_jobs
-from tests.backlog import NOW, Row, add_job, add_rows
-from tests.conftest import Registry
-from tests.skills import a_repository
-from tests.web.statements import statements
+from assay.runtime.periodic import Chore
+from assay.store.database.database import Database, open_database
+from assay.store.operations.periodic_jobs import register_chores
+from assay.store.queue.held_jobs import list_unreadable_jobs
+from tests.support.backlog import NOW, Row, add_job, add_rows
+from tests.support.registry import Registry
+from tests.support.skills import a_repository
+from tests.support.web.statements import statements
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ async def rescue_lost(store: Database, now: datetime = NOW, looked_at: int = 100
 
 
 async def test_a_held_job_is_given_back(store: Database) -> None:
-    """I35, I75: a job whose outcome could not be written is worked on again."""
+    """G25: a job whose outcome could not be written is worked on again."""
     waiting = Row(job="failed")
     async with store.begin() as db:
         await add_rows(db, [waiting])
@@ -66,7 +66,7 @@ async def test_a_held_job_is_given_back(store: Database) -> None:
 
 
 async def test_what_is_queued_again_or_over_is_dropped_and_the_rest_is_given_back(store: Database) -> None:
-    """I39: a held job whose key is taken does not spoil the chore for the others, and old ones do not pile up."""
+    """G25: a held job whose key is taken does not spoil the chore for the others, and old ones do not pile up."""
     twice, doubled, plain = Row(job="failed"), Row(job="failed"), Row(job="failed")
     over = Row(State.FAILED, job="failed")
     async with store.begin() as db:
@@ -94,7 +94,7 @@ async def test_a_held_job_whose_submission_is_being_written_waits_for_the_next_t
 
 @pytest.mark.parametrize("payload", [b"", b"\xff\x00", b"{}", b'{"subject_id": "no", "cycle": 1}', b"null"])
 async def test_a_job_that_cannot_be_read_is_set_aside_and_seen(store: Database, payload: bytes) -> None:
-    """R69: it is neither skipped in silence nor tried for ever; its submission goes on with a new job."""
+    """G25: it is neither skipped in silence nor tried for ever; its submission goes on with a new job."""
     broken, fine = Row(age_seconds=300, job=None), Row(job="failed")
     async with store.begin() as db:
         await add_rows(db, [broken, fine])
@@ -111,7 +111,7 @@ async def test_a_job_that_cannot_be_read_is_set_aside_and_seen(store: Database, 
 
 
 async def test_a_job_that_says_something_else_than_its_key_is_set_aside(store: Database) -> None:
-    """R69: it would stand for one submission and work on another."""
+    """G25: it would stand for one submission and work on another."""
     row, other = Row(job=None), Row()
     async with store.begin() as db:
         await add_rows(db, [row, other])
@@ -122,7 +122,7 @@ async def test_a_job_that_says_something_else_than_its_key_is_set_aside(store: D
 
 
 async def test_an_orphan_is_processed_to_the_end(registry: Registry) -> None:
-    """I35, I75: an active submission whose job is gone gets another one, and is published like the others."""
+    """G25: an active submission whose job is gone gets another one, and is published like the others."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     lost = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     other = await registry.submit("acme/tools", "csv", "skills/csv/SKILL.md")
@@ -142,7 +142,7 @@ async def test_an_orphan_is_processed_to_the_end(registry: Registry) -> None:
 
 
 async def test_only_what_nobody_works_on_is_an_orphan(store: Database) -> None:
-    """I40: not while a worker holds the lease, not while a job waits, runs or is held, not when it is over."""
+    """G25: not while a worker holds the lease, not while a job waits, runs or is held, not when it is over."""
     rows = {
         "alive": Row(State.TIER1_SCANNING, 300, lease_seconds=5, job=None),
         "dead": Row(State.TIER1_SCANNING, 300, lease_seconds=-5, job=None, priority=3),
@@ -166,7 +166,7 @@ async def test_only_what_nobody_works_on_is_an_orphan(store: Database) -> None:
 
 
 async def test_racing_rescuers_give_an_orphan_one_job(store: Database) -> None:
-    """I40: also without the lock of the chore, a submission never gets two jobs, and nobody waits or fails."""
+    """G25: also without the lock of the chore, a submission never gets two jobs, and nobody waits or fails."""
     lost = [Row(age_seconds=300, job=None) for _ in range(50)]
     async with store.begin() as db:
         await add_rows(db, lost)
@@ -189,7 +189,7 @@ async def test_an_orphan_that_is_being_written_is_left_alone(store: Database) ->
 
 
 async def test_a_long_backlog_is_gone_through_some_of_it_at_a_time(store: Database) -> None:
-    """I45: each turn looks at a bounded part, whoever takes it, and goes on where the last one ended."""
+    """G99: each turn looks at a bounded part, whoever takes it, and goes on where the last one ended."""
     rows = [Row(age_seconds=1000 - number, job="queued" if number != 6 else None) for number in range(8)]
     async with store.begin() as db:
         await register_chores(db, [Chore(RESCUE_ORPHANS, 1, 1, rescue_held_jobs).rhythm])
@@ -206,7 +206,7 @@ async def forget_job(store: Database, number: UUID) -> None:
 
 
 async def test_rescuing_costs_the_same_statements_for_few_and_for_many(store: Database) -> None:
-    """R66, R67: no loop over submissions."""
+    """G99: no loop over submissions."""
     assert await _statements(store, 1) == await _statements(store, 40)
 
 

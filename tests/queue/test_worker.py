@@ -7,15 +7,15 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from assay.queue.enqueue import enqueue
-from assay.queue.job import Job
+from assay.model.job import Job
 from assay.queue.outcome import Again, Done, Outcome
 from assay.queue.rescue import rescue_held_jobs
 from assay.queue.retry import RetryBudget
 from assay.queue.worker import WorkerOptions, run_worker
-from assay.store.database import Database, open_database
-from tests.backlog import Row, add_rows
-from tests.processes import until
+from assay.store.database.database import Database, open_database
+from assay.store.queue.enqueue import enqueue
+from tests.support.backlog import Row, add_rows
+from tests.support.processes import until
 
 OPTIONS = WorkerOptions(batch=10, concurrency=20, lease_seconds=2, stop_seconds=0)
 
@@ -51,7 +51,7 @@ async def work_until(url: str, handle, enough: Callable[[], bool], options: Work
 
 
 async def test_200_jobs_are_in_flight_and_never_more(database_url: str) -> None:
-    """R34, R70, R83: batch 10 × concurrency 20, measured while 500 jobs wait."""
+    """G23: batch 10 × concurrency 20, measured while 500 jobs wait."""
     running, most, release = set[Job](), 0, asyncio.Event()
     finished = 0
 
@@ -114,7 +114,7 @@ async def test_again_keeps_the_job_until_it_is_done(database_url: str) -> None:
 
 
 async def test_a_handler_that_breaks_does_not_lose_its_job(database_url: str) -> None:
-    """I35, I75: the job is held, the worker goes on, and the rescue gives it back to the queue."""
+    """G25: the job is held, the worker goes on, and the rescue gives it back to the queue."""
     tries = 0
 
     async def handle(_job: Job) -> Outcome:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from assay.scan.matcher import RegexEngine
+from assay.scan.match.matcher import RegexEngine
 from assay.scan.ruleset import Ruleset, load_ruleset
-from assay.scanners.saved_engine import user_cache_folder, with_saved_engine
+from assay.scan_pool.saved_engine import user_cache_folder, with_saved_engine
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.judge.policy import Policy, judge_report
 from assay.model.source import Source
 from assay.model.verdict import Decision
+from assay.policy.policy import Policy, judge_report
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import scan_source
 
@@ -35,7 +35,7 @@ def test_every_bundled_example_is_listed_here() -> None:
 
 @pytest.mark.parametrize("name", INTENDED)
 def test_each_example_gets_its_intended_decision(name: str) -> None:
-    """A security tutorial passes (I79); what only the scripts or the hidden text do is seen (I80)."""
+    """A security tutorial passes (G41); what only the scripts or the hidden text do is seen (G40)."""
     decision, seen = INTENDED[name]
     report = scan_source(example(name), load_ruleset())
     assert decision == judge_report(report, Policy()).decision

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from assay.model.finding import Finding, Report
 from assay.model.source import Source
-from assay.scan.examine import MAX_FINDINGS_PER_RULE_AND_FILE
-from assay.scan.excerpt import MAX_EXCERPT, excerpt_of
+from assay.scan.checks.unexamined import UNEXAMINED
+from assay.scan.match.confidence import MAX_FINDINGS_PER_RULE_AND_FILE
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import scan_source
-from assay.scan.unexamined import UNEXAMINED
+from assay.scan.text.excerpt import MAX_EXCERPT, excerpt_of
 
 RULESET = load_ruleset()
 SKILL_MD = b"---\nname: tidy\ndescription: Tidies up.\n---\n# Tidy\n"
@@ -51,7 +51,7 @@ def ids(report: Report) -> set[str]:
     ],
 )
 def test_every_file_that_ships_is_scanned(path: str) -> None:
-    """I80: only SKILL.md was scanned, scripts were not."""
+    """G40: only SKILL.md was scanned, scripts were not."""
     finding = only(scan_files({path: f"one\n{PIPED}\n".encode()}), "DR-001")
     assert (path, 2) == (finding.file, finding.line)
 
@@ -164,7 +164,7 @@ def test_a_byte_order_mark_and_emoji_are_not_hidden_text() -> None:
     ],
 )
 def test_context_lowers_confidence_and_never_hides(text: str, more_sure_than: str) -> None:
-    """I79, and the evasions of the old scanner: what is fenced or warned of is still reported."""
+    """G41: what is fenced or warned of is still reported."""
     surer, less_sure = only(scan(**{"a.md": text}), "DR-001"), only(scan(**{"a.md": more_sure_than}), "DR-001")
     assert surer.confidence >= less_sure.confidence > 0
 

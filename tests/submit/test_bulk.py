@@ -8,14 +8,14 @@ from sqlalchemy import text
 from assay.model.errors import Invalid
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin, State
-from assay.store.database import Database
-from assay.store.repositories import find_or_add_repositories
-from assay.submit.accept import Accepted, Admission, Request
+from assay.store.database.database import Database
+from assay.store.repositories.repositories import find_or_add_repositories
+from assay.submit.admission import Accepted, Admission, Request
 from assay.submit.bulk import accept_batch
-from tests.conftest import Registry
-from tests.processes import check_invariants
-from tests.skills import a_skill
-from tests.web.statements import statements
+from tests.support.processes import check_invariants
+from tests.support.registry import Registry
+from tests.support.skills import a_skill
+from tests.support.web.statements import statements
 
 
 def a_request(name: str, repository: str = "acme/tools", path: str | None = None) -> Request:
@@ -31,7 +31,7 @@ async def rows(store: Database, table: str) -> int:
 
 
 async def test_a_thousand_cost_the_statements_of_one(registry: Registry) -> None:
-    """R8, R51, R111: set-based, so the number of statements does not grow with the items; jobs go in by the hundred."""
+    """G20: set-based, so the number of statements does not grow with the items; jobs go in by the hundred."""
     store = registry.app.store
     with statements(store) as one:
         async with store.begin() as db:
@@ -47,7 +47,7 @@ async def test_a_thousand_cost_the_statements_of_one(registry: Registry) -> None
 
 
 async def test_items_of_one_batch_for_the_same_skill_are_one_submission(registry: Registry) -> None:
-    """I46, I48: spellings of a repository and repetitions within a request lead to one row."""
+    """G15, G16: spellings of a repository and repetitions within a request lead to one row."""
     items = [a_request("pdf"), a_request("pdf", "Acme/TOOLS"), a_request("csv"), a_request("pdf")]
     async with registry.app.store.begin() as db:
         batch = await accept_batch(db, items)
@@ -59,7 +59,7 @@ async def test_items_of_one_batch_for_the_same_skill_are_one_submission(registry
 
 
 async def test_what_is_wrong_with_one_does_not_stop_the_others(registry: Registry) -> None:
-    """R50: an error keeps its place among the results."""
+    """G19: an error keeps its place among the results."""
     async with registry.app.store.begin() as db:
         batch = await accept_batch(db, [a_request("pdf"), Invalid("no such URL"), a_request("csv")])
     assert [index for index, _ in batch.errors] == [1]
@@ -67,7 +67,7 @@ async def test_what_is_wrong_with_one_does_not_stop_the_others(registry: Registr
 
 
 async def test_a_batch_is_announced_once(registry: Registry) -> None:
-    """R52: one aggregate record, and each of its submissions names the batch."""
+    """G20: one aggregate record, and each of its submissions names the batch."""
     async with registry.app.store.begin() as db:
         batch = await accept_batch(db, [a_request(f"skill-{number}") for number in range(5)])
     async with registry.app.store.begin() as db:
@@ -76,7 +76,7 @@ async def test_a_batch_is_announced_once(registry: Registry) -> None:
 
 
 async def test_nothing_new_is_not_announced(registry: Registry) -> None:
-    """R52: a batch of duplicates changes nothing."""
+    """G20: a batch of duplicates changes nothing."""
     for _ in range(2):
         async with registry.app.store.begin() as db:
             await accept_batch(db, [a_request("pdf")])
@@ -84,7 +84,7 @@ async def test_nothing_new_is_not_announced(registry: Registry) -> None:
 
 
 async def test_a_batch_reopens_what_was_decided_unless_it_may_not(registry: Registry) -> None:
-    """I9, I43: submitted again is looked at again, in the same row; whoever enqueues blindly does not."""
+    """G21: submitted again is looked at again, in the same row; whoever enqueues blindly does not."""
     registry.github.add_repository("acme/tools", files={"skills/pdf/SKILL.md": a_skill("pdf")})
     store = registry.app.store
     async with store.begin() as db:
@@ -102,7 +102,7 @@ async def test_a_batch_reopens_what_was_decided_unless_it_may_not(registry: Regi
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["new repositories", "known repositories"])
 async def test_many_clients_with_the_same_thousand(registry: Registry, is_known: bool) -> None:
-    """R60, I46, I49: in every order at once, each skill gets one submission, and all answers add up."""
+    """G15: in every order at once, each skill gets one submission, and all answers add up."""
     clients = 20
     items = [a_request(f"skill-{number}", f"acme/repo-{number % 100}") for number in range(1000)]
     if is_known:
@@ -125,7 +125,7 @@ async def test_many_clients_with_the_same_thousand(registry: Registry, is_known:
 
 
 async def test_batches_that_come_from_both_ends_do_not_wait_for_each_other_crosswise(registry: Registry) -> None:
-    """I49: rows are inserted in one order, whatever order they are given in; else two would deadlock midway."""
+    """G15: rows are inserted in one order, whatever order they are given in; else two would deadlock midway."""
     items = [a_request(f"skill-{number}") for number in range(5000)]
     async with registry.app.store.begin() as db:
         await find_or_add_repositories(db, [items[0].repository])

@@ -6,7 +6,7 @@ import pytest
 
 from assay.model.errors import Invalid
 from assay.submit.validate import parse_repository_url
-from tests.conftest import SECRET, Registry
+from tests.support.registry import SECRET, Registry
 
 HOSTS = ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com")
 GITHUB = "https://github.com"
@@ -189,6 +189,6 @@ async def test_none_of_them_gets_past_any_way_in(registry: Registry, monkeypatch
     ],
 )
 def test_pages_of_other_hosts_lead_to_their_repository(url: str, owner: str, name: str, folder: str) -> None:
-    """R46, I48: every form of an address is one repository."""
+    """G16: every form of an address is one repository."""
     repository, shown = parse_repository_url(url, GITHUB, HOSTS)
     assert (repository.owner, repository.name, shown) == (owner, name, folder)

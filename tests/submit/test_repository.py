@@ -7,8 +7,8 @@ import pytest
 
 from assay.model.repository import Host, RepositoryName
 from assay.submit.repository import folders_in, name_skills
-from tests.conftest import Registry
-from tests.skills import a_repository, a_skill
+from tests.support.registry import Registry
+from tests.support.skills import a_repository, a_skill
 
 DISCOVER = "/api/v1/submissions/discover"
 SUBMIT = "/api/v1/submissions"
@@ -34,14 +34,14 @@ async def discovered(registry: Registry, repository: str = "acme/tools") -> dict
     ],
 )
 async def test_every_layout_is_found(registry: Registry, layout: str) -> None:
-    """I77b: wherever the folder lies."""
+    """G22: wherever the folder lies."""
     registry.github.add_repository("acme/tools", files={layout: a_skill("pdf"), "README.md": "hello"})
     assert [each["path"] for each in (await discovered(registry))["skills"]] == [layout]
 
 
 @pytest.mark.parametrize("plugins", [[], [{"name": "office", "source": "./plugins/office"}]])
 async def test_a_manifest_hides_nothing(registry: Registry, plugins: list[object]) -> None:
-    """I77a: the union of manifest and tree; an empty manifest is not an empty repository."""
+    """G22: the union of manifest and tree; an empty manifest is not an empty repository."""
     files = {
         ".claude-plugin/marketplace.json": json.dumps({"name": "m", "plugins": plugins}),
         "plugins/office/skills/pdf/SKILL.md": a_skill("pdf"),
@@ -57,7 +57,7 @@ async def test_a_manifest_hides_nothing(registry: Registry, plugins: list[object
 
 
 async def test_what_cannot_be_submitted_says_why(registry: Registry) -> None:
-    """I76, I19: an agent's own folder, a promise without a skill, and a manifest that cannot be read."""
+    """G18: an agent's own folder, a promise without a skill, and a manifest that cannot be read."""
     files = {
         ".claude-plugin/marketplace.json": json.dumps(
             {"plugins": [{"source": "./gone"}, {"source": {"source": "npm"}}]}
@@ -78,7 +78,7 @@ async def test_what_cannot_be_submitted_says_why(registry: Registry) -> None:
 
 
 async def test_a_repository_alone_submits_all_its_skills(registry: Registry) -> None:
-    """R8: one URL, every skill; each goes its own way, and sending it again changes nothing."""
+    """G22: one URL, every skill; each goes its own way, and sending it again changes nothing."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv", "greet"))
     body = {"repoUrl": f"{registry.web_url}/acme/tools"}
     first = await registry.client.post(SUBMIT, json=body)
@@ -93,7 +93,7 @@ async def test_a_repository_alone_submits_all_its_skills(registry: Registry) -> 
 
 
 async def test_a_repository_without_a_skill_is_told_so(registry: Registry) -> None:
-    """I19: before anything is written."""
+    """G18: before anything is written."""
     registry.github.add_repository("acme/politics", files={"README.md": "no skill here"})
     answer = await registry.client.post(SUBMIT, json={"repoUrl": f"{registry.web_url}/acme/politics"})
     assert (answer.status_code, answer.json()["code"]) == (422, "no_skill")
@@ -101,7 +101,7 @@ async def test_a_repository_without_a_skill_is_told_so(registry: Registry) -> No
 
 
 async def test_a_rate_limit_is_not_an_empty_repository(registry: Registry) -> None:
-    """I74: it says so, and when to come back."""
+    """G34: it says so, and when to come back."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.secondary_limit("tree", retry_after=7, times=None)
     answer = await registry.client.post(DISCOVER, json={"repoUrl": f"{registry.web_url}/acme/tools"})
@@ -109,7 +109,7 @@ async def test_a_rate_limit_is_not_an_empty_repository(registry: Registry) -> No
 
 
 async def test_a_tree_that_one_answer_does_not_hold_hides_no_skill(registry: Registry) -> None:
-    """I74, I77b: read part by part: folders that fit into an answer, and the folders of one that does not."""
+    """G22, G37: read part by part: folders that fit into an answer, and the folders of one that does not."""
     ballast = {f"data/{folder}/{number}.md": "x" for folder in "abcdef" for number in range(5)}
     skills = {f"skills/{group}/{name}/SKILL.md": a_skill(name) for group in "xyz" for name in ("one", "two", "three")}
     manifest = {".claude-plugin/marketplace.json": json.dumps({"plugins": [{"source": "./gone"}]})}
@@ -140,7 +140,7 @@ async def test_a_tree_that_one_answer_does_not_hold_hides_no_skill(registry: Reg
 async def test_what_cannot_be_listed_whole_is_refused_and_never_a_part_of_it(
     registry: Registry, files: dict[str, str], why: str
 ) -> None:
-    """I74: nothing is submitted of it, and the error says what to do."""
+    """G37: nothing is submitted of it, and the error says what to do."""
     repository = registry.github.add_repository("acme/tools", files=files | {"skills/pdf/SKILL.md": a_skill("pdf")})
     repository.tree_limit = 700 if "500" in why else 10
     answer = await registry.client.post(SUBMIT, json={"repoUrl": f"{registry.web_url}/acme/tools"})
@@ -157,7 +157,7 @@ async def test_a_repository_that_is_not_there(registry: Registry) -> None:
 
 
 async def test_a_renamed_repository_keeps_its_identity(registry: Registry) -> None:
-    """I48: the old name, the new name and any spelling lead to the same submissions."""
+    """G54: the old name, the new name and any spelling lead to the same submissions."""
     repository = registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     first = await registry.client.post(SUBMIT, json={"repoUrl": f"{registry.web_url}/acme/tools"})
     repository.rename("acme/better-tools")
@@ -167,7 +167,7 @@ async def test_a_renamed_repository_keeps_its_identity(registry: Registry) -> No
 
 
 async def test_looks_at_the_same_time_are_one_look(registry: Registry) -> None:
-    """R65: a burst of people with the same link costs GitHub one look."""
+    """G35: a burst of people with the same link costs GitHub one look."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     for _ in range(5):
         await discovered(registry)
@@ -175,7 +175,7 @@ async def test_looks_at_the_same_time_are_one_look(registry: Registry) -> None:
 
 
 def test_folders_that_are_called_alike_are_told_apart() -> None:
-    """I5: each path gets a name of its own; a name that is known stays."""
+    """G55: each path gets a name of its own; a name that is known stays."""
     paths = ["plugins/a/skills/pdf/SKILL.md", "plugins/b/skills/pdf/SKILL.md", "pdf/SKILL.md", "x/y/pdf/SKILL.md"]
     names = name_skills(ACME, paths, {"plugins/b/skills/pdf/SKILL.md": "pdf-by-b"})
     assert names == {
@@ -189,7 +189,7 @@ def test_folders_that_are_called_alike_are_told_apart() -> None:
 
 
 def test_manifest_paths_are_read_in_all_their_forms() -> None:
-    """I77a: plugin root, dots, lists of skills; what lives elsewhere is not ours."""
+    """G22: plugin root, dots, lists of skills; what lives elsewhere is not ours."""
     manifest = {
         "metadata": {"pluginRoot": "./plugins"},
         "plugins": [

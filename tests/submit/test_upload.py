@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 from assay.submit.upload import read_upload
-from tests.archives import a_header, a_member, a_tar, a_zip, a_zip_with_link, an_odd_member, packed
-from tests.conftest import Registry
-from tests.skills import a_bad_skill, a_skill
+from tests.support.archives import a_header, a_member, a_tar, a_zip, a_zip_with_link, an_odd_member, packed
+from tests.support.registry import Registry
+from tests.support.skills import a_bad_skill, a_skill
 
 MIB = 1024 * 1024
 SKILL = {"SKILL.md": a_skill("greet"), "scripts/hello.py": "print('hello')\n", "技能.md": "你好"}
@@ -83,7 +83,7 @@ GOOD = {
 
 @pytest.mark.parametrize("form", GOOD)
 async def test_every_usual_way_to_pack_a_folder_ends_published(registry: Registry, form: str) -> None:
-    """I19: the same pipeline as for a repository; exactly the files of the skill are listed, by the same digest."""
+    """G18: the same pipeline as for a repository; exactly the files of the skill are listed, by the same digest."""
     answer = await accepted(registry, GOOD[form])
     assert answer["state"] == "RECEIVED"
     await registry.work()
@@ -116,7 +116,7 @@ async def test_the_name_is_the_given_one_or_the_skills_own_or_the_folders(regist
 
 
 async def test_a_bad_skill_is_scanned_like_any_other(registry: Registry) -> None:
-    """I19, I80: an upload is no way around the scan."""
+    """G18, G40: an upload is no way around the scan."""
     answer = await accepted(registry, a_zip(a_bad_skill()))
     await registry.work()
     detail = await registry.read(answer["id"])
@@ -128,7 +128,7 @@ async def test_a_bad_skill_is_scanned_like_any_other(registry: Registry) -> None
 
 
 async def test_the_same_bytes_again_are_known(registry: Registry) -> None:
-    """I9, I46: published content is not scanned or listed again, however it is packed."""
+    """G21: published content is not scanned or listed again, however it is packed."""
     first = await accepted(registry, a_zip(BELOW))
     await registry.work()
     answer = await send(registry, a_tar(SKILL))
@@ -145,7 +145,7 @@ async def test_the_same_bytes_again_are_known(registry: Registry) -> None:
 
 
 async def test_changed_bytes_make_a_new_version(registry: Registry) -> None:
-    """I7, I9: the same submission, a new cycle, and the old version stays in the history."""
+    """G50, G52: the same submission, a new cycle, and the old version stays in the history."""
     first = await accepted(registry, a_zip(BELOW))
     await registry.work()
     again = await accepted(registry, a_zip(BELOW | {"greet/more.md": "more"}))
@@ -157,14 +157,14 @@ async def test_changed_bytes_make_a_new_version(registry: Registry) -> None:
 
 
 async def test_the_same_bytes_while_they_wait_are_a_duplicate(registry: Registry) -> None:
-    """I46: twenty at once are one submission."""
+    """G15: twenty at once are one submission."""
     answers = await asyncio.gather(*(accepted(registry, a_zip(BELOW)) for _ in range(20)))
     assert len({answer["id"] for answer in answers}) == 1
     assert sum(not answer["duplicate"] for answer in answers) == 1
 
 
 async def test_other_bytes_while_the_first_wait_are_not_lost_in_silence(registry: Registry) -> None:
-    """I9: who sends a correction too early is told, and can send it afterwards."""
+    """G21: who sends a correction too early is told, and can send it afterwards."""
     first = await accepted(registry, a_zip(BELOW))
     changed = a_zip(BELOW | {"greet/more.md": "more"})
     refused = await send(registry, changed)
@@ -266,7 +266,7 @@ REFUSED = {
 
 
 async def test_what_cannot_be_taken_is_refused_with_what_and_where(registry: Registry) -> None:
-    """I31, I19: a 400 whose problem body names the file and the reason; nothing is kept, nothing is listed."""
+    """G13, G18: a 400 whose problem body names the file and the reason; nothing is kept, nothing is listed."""
     for form, (archive, code, says) in REFUSED.items():
         answer = await send(registry, archive, "greet")
         assert answer.status_code == 400, (form, answer.text)
@@ -286,7 +286,7 @@ async def test_an_upload_without_an_archive_is_refused(registry: Registry) -> No
 
 
 def test_a_bomb_costs_no_memory() -> None:
-    """R64: neither one that unpacks to gigabytes nor one that bzip2 would blow up in one piece."""
+    """G39: neither one that unpacks to gigabytes nor one that bzip2 would blow up in one piece."""
     zeros = bytes(64 * MIB)
     for bomb in (a_zip({"SKILL.md": zeros}), a_zip({"SKILL.md": zeros}, zipfile.ZIP_BZIP2), a_tar({"SKILL.md": zeros})):
         tracemalloc.start()
@@ -298,7 +298,7 @@ def test_a_bomb_costs_no_memory() -> None:
 
 
 def test_too_many_entries_are_counted_before_they_are_read() -> None:
-    """R64: each entry would cost an object, and a small zip holds hundreds of thousands."""
+    """G39: each entry would cost an object, and a small zip holds hundreds of thousands."""
     crowd = a_zip({f"{number}": "" for number in range(30)})
     with pytest.raises(Invalid) as refused:
         read_upload(crowd, Limits(archive_entries=29))

@@ -16,8 +16,8 @@ from assay.submit.validate import (
     parse_repository_url,
     wanted_skill,
 )
-from tests.conftest import Registry
-from tests.skills import a_repository, a_skill
+from tests.support.registry import Registry
+from tests.support.skills import a_repository, a_skill
 
 GITHUB = "https://github.com"
 ENTERPRISE = "https://git.example.com:8443/web"
@@ -44,7 +44,7 @@ ENTERPRISE = "https://git.example.com:8443/web"
     ],
 )
 def test_every_form_of_an_address_is_the_same_repository(url: str) -> None:
-    """R46, I48: case, .git, slashes, pages and anchors do not make another one."""
+    """G16: case, .git, slashes, pages and anchors do not make another one."""
     repository, folder = parse_repository_url(url, GITHUB)
     assert repository.key == ("github", "acme", "tools")
     assert folder == ""
@@ -63,7 +63,7 @@ def test_every_form_of_an_address_is_the_same_repository(url: str) -> None:
     ],
 )
 def test_the_address_of_a_folder_names_the_skill_in_it(url: str, folder: str) -> None:
-    """R46: people copy what their browser shows."""
+    """G16: people copy what their browser shows."""
     assert parse_repository_url(url, GITHUB)[1] == folder
     wanted = wanted_skill(url, None, None, GITHUB)
     assert wanted.skill_path == f"{folder}/SKILL.md"
@@ -122,7 +122,7 @@ def test_the_address_of_a_folder_names_the_skill_in_it(url: str, folder: str) ->
     ],
 )
 def test_an_address_that_is_not_plainly_one_of_a_repository_is_refused(url: str) -> None:
-    """R46: the refusal shows the form that is wanted."""
+    """G16: the refusal shows the form that is wanted."""
     with pytest.raises(Invalid) as refused:
         parse_repository_url(url, GITHUB)
     assert refused.value.code == "bad_repo_url"
@@ -148,7 +148,7 @@ def test_an_enterprise_server_has_its_own_address_port_and_path() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=60) | st.text(max_size=40).map(lambda tail: f"{GITHUB}/{tail}"))
 def test_whatever_is_sent_is_a_plain_name_or_refused(url: str) -> None:
-    """R46: no input gives another error, or a name that could mean something in a path or a URL."""
+    """G16: no input gives another error, or a name that could mean something in a path or a URL."""
     try:
         repository, _ = parse_repository_url(url, GITHUB)
     except Invalid:
@@ -165,14 +165,14 @@ SEGMENT = st.from_regex(r"[A-Za-z0-9][\w.-]{0,20}", fullmatch=True).filter(str.i
 @settings(deadline=None)
 @given(SEGMENT, SEGMENT, st.sampled_from(["", "/", ".git", ".git/", "/tree/main", "?a=b", "#c"]))
 def test_decorations_do_not_change_the_name(owner: str, name: str, decoration: str) -> None:
-    """R46, I48: the same owner and name for all forms."""
+    """G16: the same owner and name for all forms."""
     assume(not name.endswith(".git"))
     repository, _ = parse_repository_url(f"{GITHUB}/{owner}/{name}{decoration}", GITHUB)
     assert repository == RepositoryName(Host.GITHUB, owner, name)
 
 
 async def test_four_addresses_of_one_repository_are_one_submission(registry: Registry) -> None:
-    """R46, I48: through HTTP: one row, whatever was typed."""
+    """G16: through HTTP: one row, whatever was typed."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     base = f"{registry.web_url}/acme/tools"
     spellings = [
@@ -198,7 +198,7 @@ async def test_four_addresses_of_one_repository_are_one_submission(registry: Reg
     ],
 )
 async def test_a_bad_request_is_told_and_leaves_nothing(registry: Registry, body: dict[str, str], code: str) -> None:
-    """R46, R47, R48, I76: 400 with a problem body, and no submission."""
+    """G16, G17: 400 with a problem body, and no submission."""
     answer = await registry.client.post(
         "/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/tools"} | body
     )
@@ -212,7 +212,7 @@ async def test_a_bad_request_is_told_and_leaves_nothing(registry: Registry, body
 
 @pytest.mark.parametrize("name", ["ab", "pdf", "x" * 100, "My Skill (v2)", "技能", "a.b", "über", "C++ 20"])
 def test_a_name_of_two_to_a_hundred_characters_is_taken(name: str) -> None:
-    """R47: in any alphabet."""
+    """G17: in any alphabet."""
     assert checked_skill_name(name) == name
     assert checked_skill_name(f"  {name}\n") == name
 
@@ -242,7 +242,7 @@ def test_a_name_of_two_to_a_hundred_characters_is_taken(name: str) -> None:
     ],
 )
 def test_a_name_that_is_too_short_too_long_or_hides_something_is_refused(name: str) -> None:
-    """R47: control characters, slashes and traversal."""
+    """G17: control characters, slashes and traversal."""
     with pytest.raises(Invalid) as refused:
         checked_skill_name(name)
     assert refused.value.code == "bad_skill_name"
@@ -250,7 +250,7 @@ def test_a_name_that_is_too_short_too_long_or_hides_something_is_refused(name: s
 
 
 def test_two_spellings_of_one_character_are_one_name() -> None:
-    """R47: normalised, so that they cannot be two submissions."""
+    """G17: normalised, so that they cannot be two submissions."""
     assert checked_skill_name("u\u0308ber") == checked_skill_name("über") == "über"
     # Counted after normalising: one visible character is one.
     with pytest.raises(Invalid):
@@ -260,7 +260,7 @@ def test_two_spellings_of_one_character_are_one_name() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=120))
 def test_a_name_that_is_taken_is_clean_and_stays_as_it_is(name: str) -> None:
-    """R47: checking twice changes nothing, and the slug of a name is never empty."""
+    """G17: checking twice changes nothing, and the slug of a name is never empty."""
     try:
         checked = checked_skill_name(name)
     except Invalid:
@@ -287,14 +287,14 @@ def test_a_name_that_is_taken_is_clean_and_stays_as_it_is(name: str) -> None:
     ],
 )
 def test_a_slug_is_lower_case_with_dashes(name: str, slug: str) -> None:
-    """I4: one function makes every name."""
+    """G55: one function makes every name."""
     assert slug_of(name) == slug
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_a_slug_is_its_own_slug_and_safe_in_a_url(name: str) -> None:
-    """I4: making it twice changes nothing, so that no migration can make a second kind of name."""
+    """G55: making it twice changes nothing, so that no migration can make a second kind of name."""
     slug = slug_of(name)
     assert slug_of(slug) == slug
     assert not set(slug) & set("/\\ ?#%&_")
@@ -302,7 +302,7 @@ def test_a_slug_is_its_own_slug_and_safe_in_a_url(name: str) -> None:
 
 
 async def test_every_surface_shows_the_same_name(registry: Registry) -> None:
-    """I4: the listing, the submission and the search use the one function."""
+    """G55: the listing, the submission and the search use the one function."""
     registry.github.add_repository("Acme/Tools", {"SKILL.md": a_skill("x")})
     accepted = await registry.submit("Acme/Tools", "My Skill (v2)")
     await registry.work()
@@ -321,12 +321,12 @@ async def test_every_surface_shows_the_same_name(registry: Registry) -> None:
     "path", ["SKILL.md", "skills/pdf/SKILL.md", " a/SKILL.md ", "claude/SKILL.md", ".hidden/SKILL.md"]
 )
 def test_the_path_of_a_skill_md_is_taken(path: str) -> None:
-    """R48: relative, and to the file itself."""
+    """G17: relative, and to the file itself."""
     assert checked_skill_path(path) == path.strip()
 
 
 def test_the_path_is_skill_md_unless_something_else_is_said() -> None:
-    """R48: the default."""
+    """G17: the default."""
     assert wanted_skill(f"{GITHUB}/acme/tools", "pdf", None, GITHUB).skill_path == "SKILL.md"
     wanted = wanted_skill(f"{GITHUB}/acme/tools/tree/main/a", "pdf", "b/SKILL.md", GITHUB)
     assert wanted.skill_path == "b/SKILL.md"
@@ -355,7 +355,7 @@ def test_the_path_is_skill_md_unless_something_else_is_said() -> None:
     ],
 )
 def test_a_path_that_climbs_or_is_no_skill_md_is_refused(path: str, code: str) -> None:
-    """R48: traversal, absolute paths, backslashes, and other files."""
+    """G17: traversal, absolute paths, backslashes, and other files."""
     with pytest.raises(Invalid) as refused:
         checked_skill_path(path)
     assert refused.value.code == code
@@ -364,14 +364,14 @@ def test_a_path_that_climbs_or_is_no_skill_md_is_refused(path: str, code: str) -
 @pytest.mark.parametrize("folder", sorted(AGENT_FOLDERS))
 @pytest.mark.parametrize("form", ["{}/skills/x/SKILL.md", "{}/SKILL.md", "packages/app/{}/skills/x/SKILL.md"])
 def test_the_configuration_of_an_agent_is_not_a_skill_to_hand_out(folder: str, form: str) -> None:
-    """R48, I76: at the root or below, in any case."""
+    """G17: at the root or below, in any case."""
     for spelling in (folder, folder.upper()):
         with pytest.raises(Invalid, match="configuration"):
             checked_skill_path(form.format(spelling))
 
 
 async def test_every_way_of_naming_an_agents_folder_is_refused(registry: Registry) -> None:
-    """I76: the path in the body and the path in the address go through the same check."""
+    """G17: the path in the body and the path in the address go through the same check."""
     base = f"{registry.web_url}/acme/tools"
     for body in (
         {"repoUrl": base, "skillPath": ".claude/skills/x/SKILL.md"},

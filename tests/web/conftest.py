@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from assay.app.opened import App
-from assay.github.fake import FakeGitHub
+from assay.app.app import App
 from assay.settings import Settings
-from tests.conftest import open_registry
-from tests.web.people import MovableTime, an_admin
+from tests.support.fake_github import FakeGitHub
+from tests.support.registry import open_registry
+from tests.support.web.people import MovableTime, an_admin
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from assay.web.openapi import render_openapi
-from tests.conftest import SECRET, Registry
-from tests.skills import a_bad_skill, a_repository
+from tests.support.registry import SECRET, Registry
+from tests.support.skills import a_bad_skill, a_repository
 
 KEPT = Path(__file__).parents[2] / "docs" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(KEPT.read_text())
@@ -46,7 +46,7 @@ async def test_the_served_description_is_the_kept_one(registry: Registry) -> Non
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=lambda value: str(value)[:60])
 def test_every_refusal_is_described_as_a_problem(method: str, path: str, operation: dict[str, Any]) -> None:
-    """I30: no client has to guess what an error looks like, or what a success does."""
+    """G63: no client has to guess what an error looks like, or what a success does."""
     errors = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
     assert "400" in errors, "an unknown parameter is refused everywhere"
     assert ("503" in errors) == (path != "/healthz")
@@ -66,7 +66,7 @@ def test_every_refusal_is_described_as_a_problem(method: str, path: str, operati
 
 
 async def test_what_is_answered_is_what_is_described(registry: Registry) -> None:
-    """I30: every GET route, with data behind it, answers with exactly the described keys and types."""
+    """G63: every GET route, with data behind it, answers with exactly the described keys and types."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"), stars=3)
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")

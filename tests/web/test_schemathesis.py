@@ -22,11 +22,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from assay.github.fake import FakeGitHub, serve
 from assay.settings import Settings
-from tests.conftest import SECRET
-from tests.processes import a_process
-from tests.skills import a_repository
+from tests.support.fake_github import FakeGitHub, serve
+from tests.support.processes import a_process
+from tests.support.registry import SECRET
+from tests.support.skills import a_repository
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 # `test_openapi.py` shows that it is the one that is served.
@@ -124,7 +124,7 @@ def _until_it_answers(url: str, log: Path) -> None:
 def test_no_request_finds_an_answer_that_is_not_described(
     registry_url: str, method: str, path: str, mode: GenerationMode
 ) -> None:
-    """I24, I29, I30: right and wrong requests made from the description, with an admin's key."""
+    """G9, G59, G63: right and wrong requests made from the description, with an admin's key."""
     operation = SCHEMA[path][method.upper()]
 
     @seed(20_261_116)
@@ -141,7 +141,7 @@ def test_no_request_finds_an_answer_that_is_not_described(
 @pytest.mark.parametrize(("method", "path"), WITH_BODIES)
 @pytest.mark.filterwarnings("ignore")
 def test_no_text_of_a_body_breaks_the_database(registry_url: str, method: str, path: str) -> None:
-    """I24, I29: PostgreSQL keeps no NUL, wherever in a body it stands; whoever sends one is told, or it is left out."""
+    """G9, G59: PostgreSQL keeps no NUL, wherever in a body it stands; whoever sends one is told, or it is left out."""
 
     @seed(20_261_118)
     @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)

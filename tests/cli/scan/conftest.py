@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.github.fake import FakeServer
+from tests.support.fake_github import FakeServer
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ import pytest
 from assay.cli.scan.archive import find_in_archive
 from assay.cli.scan.skill import Failed
 from assay.fetch.limits import Limits
-from tests.archives import a_tar, a_zip, an_odd_member
-from tests.cli.here import assay_here, one_line
-from tests.cli.scan.skills_here import below, skills_of, written
-from tests.skills import a_bad_skill, a_repository, a_skill
+from tests.support.archives import a_tar, a_zip, an_odd_member
+from tests.support.cli.here import assay_here, one_line
+from tests.support.cli.skills_here import below, skills_of, written
+from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.rulesets import started
 from assay.cli.scan.folder import find_in_folder
 from assay.cli.scan.outcome import FailOn, Scan
 from assay.cli.scan.place import WORKING_DIRECTORY, Place
+from assay.cli.scan.rulesets import started
 from assay.cli.scan.skill import Examined, examine
 from assay.fetch.limits import Limits
-from assay.judge.policy import Policy, judge_report
 from assay.model.finding import Finding, Report, Severity
+from assay.policy.policy import Policy, judge_report
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
-from assay.scanners.rule_folder import read_ruleset
-from tests.archives import a_zip
-from tests.cli.here import assay_here, one_line
-from tests.cli.scan.skills_here import RULE, rules, written
-from tests.skills import a_bad_skill, a_skill
+from assay.scan_pool.rule_folder import read_ruleset
+from tests.support.archives import a_zip
+from tests.support.cli.here import assay_here, one_line
+from tests.support.cli.skills_here import RULE, rules, written
+from tests.support.skills import a_bad_skill, a_skill
 
 
 def test_the_line_decides_the_code(folder: Path) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.exits import Exit
 from assay.cli.scan.folder import find_in_folder
 from assay.cli.scan.skill import Failed
+from assay.cli.ui.exits import Exit
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
-from tests.cli.here import assay_here, one_line
-from tests.cli.scan.skills_here import below, skills_of, written
-from tests.skills import a_bad_skill, a_skill
+from tests.support.cli.here import assay_here, one_line
+from tests.support.cli.skills_here import below, skills_of, written
+from tests.support.skills import a_bad_skill, a_skill
 
 
 def test_a_clean_skill_is_one_line(folder: Path) -> None:
@@ -22,7 +22,7 @@ def test_a_clean_skill_is_one_line(folder: Path) -> None:
 
 
 def test_what_is_found_where_why_and_how_to_fix_it(folder: Path) -> None:
-    """I80: it stands in a script beside SKILL.md, and is found there."""
+    """G40: it stands in a script beside SKILL.md, and is found there."""
     written(folder / "skills" / "steal", a_bad_skill())
     ran = assay_here("scan", ".")
     assert ran.code == 1
@@ -34,7 +34,7 @@ def test_what_is_found_where_why_and_how_to_fix_it(folder: Path) -> None:
 
 
 def test_everything_that_ships_is_scanned(folder: Path) -> None:
-    """I80: hidden files ship, too, however deep; only what belongs to Git itself does not."""
+    """G40: hidden files ship, too, however deep; only what belongs to Git itself does not."""
     steal = a_bad_skill()["scripts/setup.sh"]
     written(folder / "greet", {"SKILL.md": a_skill(), ".hidden/.x/run": steal, ".git/hooks/run.sh": steal})
     assert {each["file"] for each in skills_of("greet")["greet"]["findings"]} == {".hidden/.x/run"}
@@ -125,7 +125,7 @@ def test_a_folder_is_scanned_whatever_the_settings_are(folder: Path, monkeypatch
 
 
 def test_our_own_build_files_pass(folder: Path) -> None:
-    """I66: what runs when Assay itself is built, installed or tested in CI is scanned by its own rules."""
+    """G103: what runs when Assay itself is built, installed or tested in CI is scanned by its own rules."""
     root = Path(__file__).parent.parent.parent.parent
     names = ("Makefile", "pyproject.toml", "action.yml", ".pre-commit-hooks.yaml", ".ci/run")
     written(folder / "ours", {name: (root / name).read_text() for name in names} | {"SKILL.md": a_skill("ours")})

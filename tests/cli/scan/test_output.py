@@ -8,9 +8,9 @@ import pytest
 from assay.model.source import Source
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import ENGINE
-from tests.cli.here import assay_here
-from tests.cli.scan.skills_here import below, rules, skills_of, written
-from tests.skills import a_bad_skill, a_repository, a_skill
+from tests.support.cli.here import assay_here
+from tests.support.cli.skills_here import below, rules, skills_of, written
+from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 
 def test_the_json_document(folder: Path) -> None:

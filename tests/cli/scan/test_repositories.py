@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from assay.github.fake import FakeGitHub
-from tests.cli.here import assay_here, one_line
-from tests.cli.scan.skills_here import below, skills_of, written
-from tests.git.server import GitServer, serve_git
-from tests.skills import a_bad_skill, a_repository, a_skill
+from tests.support.cli.here import assay_here, one_line
+from tests.support.cli.skills_here import below, skills_of, written
+from tests.support.fake_github import FakeGitHub
+from tests.support.git_server import GitServer, serve_git
+from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_what_github_does_not_give_is_an_error_beside_what_can_be_scanned(
 
 
 def test_a_tree_that_one_answer_does_not_hold_hides_nothing(github: FakeGitHub, web: str) -> None:
-    """I74: it is read part by part."""
+    """G37: it is read part by part."""
     ballast = {f"data/{number}.md": "x" for number in range(8)}
     github.add_repository("acme/tools", a_repository("pdf", "csv") | ballast).tree_limit = 9
     assert [place.rpartition("/")[2] for place in skills_of(f"{web}/acme/tools")] == ["csv", "pdf"]
@@ -129,14 +129,14 @@ def test_what_another_host_does_not_give_is_an_error(git: GitServer) -> None:
     ],
 )
 def test_what_no_submission_may_name_no_scan_may_either(git: GitServer, url: str) -> None:
-    """R115: hosts that are not accepted, users, options of git, other protocols; nobody is asked."""
+    """G16: hosts that are not accepted, users, options of git, other protocols; nobody is asked."""
     refused = assay_here("scan", url.replace("{host}", git.host))
     assert (refused.code, one_line(refused) != "") == (2, True)
     assert git.asked == []
 
 
 def test_a_host_that_leads_inside_is_refused(web: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R115: whatever the DNS says of an accepted name."""
+    """G16: whatever the DNS says of an accepted name."""
     monkeypatch.setenv("ASSAY_GIT_HOSTS", "git.example.org")
     # The usual loop looks names up without Python.
     monkeypatch.setattr(uvloop, "new_event_loop", asyncio.new_event_loop)

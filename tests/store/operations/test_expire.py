@@ -1,0 +1,62 @@
+"""What has served its purpose goes, what has not stays."""
+
+from sqlalchemy import text
+
+from assay.store.database.database import open_database
+from assay.store.operations.expire import forget_old_records
+
+OLD = {
+    "INSERT INTO pgqueuer_log (created, job_id, status, priority, entrypoint) "
+    "VALUES (now() - interval '1 day' {sign} interval '1 minute', 1, 'successful', 0, 'submission')",
+    "INSERT INTO given_answer (scope, key, request_digest, created_at) "
+    "VALUES ('s', '{sign}', 'sha256:' || repeat('0', 64), now() - interval '7 days' {sign} interval '1 minute')",
+    "INSERT INTO process (id, kind, host, pid, version, seen_at) "
+    "VALUES (gen_random_uuid(), 'web', 'h', 1, '1', now() - interval '1 day' {sign} interval '1 minute')",
+    "INSERT INTO github_answer (key, url, etag, body, kept_at) "
+    "VALUES ('k', '{sign}', 'e', '', now() - interval '30 days' {sign} interval '1 minute')",
+    "INSERT INTO github_token (key, noted_at) VALUES ('{sign}', now() - interval '30 days' {sign} interval '1 minute')",
+    "INSERT INTO github_allowance (key, resource, remaining, resets_at) "
+    "VALUES ('{sign}', 'core', 1, now() - interval '30 days' {sign} interval '1 minute')",
+    "WITH known AS (INSERT INTO account (id, github_id, login, role) VALUES (gen_random_uuid(), 1{sign}1, 'a', 'USER') "
+    "RETURNING id) INSERT INTO account_token (id, account_id, token_digest, expires_at) SELECT gen_random_uuid(), id, "
+    "'sha256:' || md5('{sign}') || md5('{sign}'), now() - interval '30 days' {sign} interval '1 minute' FROM known",
+}
+
+
+async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: str) -> None:
+    """Design §1: everything is bounded; retention is explicit."""
+    async with open_database(database_url) as store:
+        async with store.begin() as db:
+            for statement in OLD:
+                for sign in "-+":
+                    await db.execute(text(statement.format(sign=sign)))
+        async with store.begin() as db:
+            assert await forget_old_records(db) == len(OLD)
+        async with store.begin() as db:
+            assert await forget_old_records(db) == 0
+            for table in (
+                "pgqueuer_log",
+                "given_answer",
+                "process",
+                "github_answer",
+                "github_token",
+                "github_allowance",
+                "account_token",
+            ):
+                assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
+
+
+async def test_a_mountain_of_old_records_goes_in_parts(database_url: str) -> None:
+    """G7: however much there is, one turn deletes no more than its part, and the next goes on from there."""
+    made = (
+        "INSERT INTO given_answer (scope, key, request_digest, created_at) SELECT 's', number::text, "
+        "'sha256:' || repeat('0', 64), now() - interval '8 days' FROM generate_series(1, 25) AS number"
+    )
+    async with open_database(database_url) as store:
+        async with store.begin() as db:
+            await db.execute(text(made))
+        gone = []
+        for _ in range(4):
+            async with store.begin() as db:
+                gone.append(await forget_old_records(db, at_most=10))
+    assert gone == [10, 10, 5, 0]

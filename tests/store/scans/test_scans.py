@@ -1,0 +1,63 @@
+"""Scans come back from the database as they went in."""
+
+import pytest
+from sqlalchemy import text
+
+from assay.model.capability import Capabilities
+from assay.model.finding import Report
+from assay.model.source import Source
+from assay.policy.policy import Policy, judge_report
+from assay.scan.ruleset import load_ruleset
+from assay.scan.scan import scan_source
+from assay.store.scans.scans import Examined, find_reports, list_scans, save_scans
+from tests.support.registry import Registry
+from tests.support.skills import a_bad_skill, a_skill
+
+RULESET = load_ruleset()
+REACHING = a_skill(body="See https://acme.io/ and ~/.acme/key.\n```bash\ncurl $ACME_KEY\n```")
+
+
+async def saved(registry: Registry, *sources: Source) -> list[Report]:
+    """Scan these and keep what was found."""
+    reports = [scan_source(source, RULESET) for source in sources]
+    examined = [
+        Examined(source.manifest, report, judge_report(report, Policy()))
+        for source, report in zip(sources, reports, strict=True)
+    ]
+    async with registry.app.store.begin() as db:
+        await save_scans(db, 1, examined)
+    return reports
+
+
+def a_source(files: dict[str, str]) -> Source:
+    return Source({path: content.encode() for path, content in files.items()}, commit="0" * 40)
+
+
+@pytest.mark.parametrize("files", [{"SKILL.md": a_skill()}, {"SKILL.md": REACHING}, a_bad_skill()])
+async def test_a_kept_report_equals_a_fresh_one(registry: Registry, files: dict[str, str]) -> None:
+    """Nobody can tell whether a skill was scanned now or its bytes long ago: findings, capabilities, everything."""
+    (report,) = await saved(registry, a_source(files))
+    async with registry.app.store.begin() as db:
+        kept = await find_reports(db, [report.digest], 1, report.engine, report.ruleset)
+        (scan,) = await list_scans(db, report.digest)
+    assert {report.digest: report} == kept
+    assert report == scan.report
+
+
+async def test_reports_of_a_batch_are_not_mixed_up(registry: Registry) -> None:
+    """Each has its own findings and its own capabilities, however many findings there are."""
+    sources = [a_source(files) for files in ({"SKILL.md": REACHING}, a_bad_skill(), {"SKILL.md": a_skill()})]
+    reports = await saved(registry, *sources)
+    assert len({report.capabilities for report in reports}) == len(reports)
+    async with registry.app.store.begin() as db:
+        kept = await find_reports(db, [each.digest for each in reports], 1, reports[0].engine, reports[0].ruleset)
+    assert {report.digest: report for report in reports} == kept
+
+
+async def test_scans_of_the_release_before_have_no_capabilities(registry: Registry) -> None:
+    """A row that was written without the column is read as one that names nothing."""
+    (report,) = await saved(registry, a_source({"SKILL.md": REACHING}))
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE scan SET capabilities = DEFAULT"))
+        (scan,) = await list_scans(db, report.digest)
+    assert Capabilities() == scan.report.capabilities

@@ -1,0 +1,165 @@
+"""A registry of real processes, and its command line as people and programs call it."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+
+from assay.settings import Settings
+from tests.cli.test_up import wait_for
+from tests.journeys.test_many_processes import a_free_port
+from tests.support.fake_github import FakeGitHub, serve
+from tests.support.processes import a_process, environment
+from tests.support.registry import SECRET
+from tests.support.warm import run_assay
+
+PATIENCE_SECONDS = 120
+# A test run in the background hands on to all its processes that Ctrl-C is to be ignored.
+HEAR_CTRL_C = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
+AT_A_KEYBOARD = [sys.executable, "-c", HEAR_CTRL_C, sys.executable, "-m", "assay"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which must be one document and nothing else."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Live:
+    """`assay web` and `assay worker`, with a GitHub of their own."""
+
+    url: str
+    github: FakeGitHub
+    environment: dict[str, str]
+
+    def assay(self, *arguments: str, **variables: str) -> Ran:
+        """Run a command on the machine of the registry."""
+        return assay(*arguments, environment=self.environment | variables)
+
+    def get(self, path: str) -> Any:
+        """What the API says."""
+        with urllib.request.urlopen(f"{self.url}/api/v1{path}", timeout=30) as answer:
+            return json.load(answer)
+
+    def submissions_of(self, repository: str) -> dict[str, dict[str, Any]]:
+        """The submissions of a repository by the name of their skill."""
+        page = self.get(f"/submissions?limit=500&q={repository}")
+        return {each["skillName"]: each for each in page["submissions"] if each["repository"] == repository}
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While the queue stands still."""
+        assert self.assay("queue", "pause", "--reason", "a test").code == 0
+        try:
+            yield
+        finally:
+            assert self.assay("queue", "resume").code == 0
+
+
+def assay(*arguments: str, environment: dict[str, str]) -> Ran:
+    """`python -m assay`, with nothing of a terminal."""
+    ended = run_assay(*arguments, env=environment, seconds=PATIENCE_SECONDS)
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return Ran(ended.returncode, ended.stdout, ended.stderr)
+
+
+@contextmanager
+def a_live_registry(postgres_url: str, folder: Path) -> Iterator[Live]:
+    """Real processes on a database of their own."""
+    github = FakeGitHub(anonymous_limit=100_000)
+    with ExitStack() as stack:
+        database_url = stack.enter_context(_a_database(postgres_url))
+        server = stack.enter_context(serve(github))
+        settings = Settings.from_mapping(
+            {
+                "ASSAY_DATA_DIR": str(folder / "data"),
+                "ASSAY_PORT": str(a_free_port()),
+                "ASSAY_DATABASE_URL": database_url,
+                "ASSAY_INTERNAL_KEY": SECRET,
+                "ASSAY_JWT_SECRET": SECRET,
+                "ASSAY_WEBHOOK_SECRET": SECRET,
+                "ASSAY_RETRY_SECONDS": "0",
+                **server.urls(),
+            }
+        )
+        stack.enter_context(a_process("web", settings, folder / "web.log"))
+        stack.enter_context(a_process("worker", settings, folder / "worker.log"))
+        wait_for(lambda: _is_ready(settings.base_url), "a registry that is ready")
+        yield Live(settings.base_url, github, environment(settings))
+
+
+def without_settings(**variables: str) -> dict[str, str]:
+    """An environment that knows of no registry, but for these variables."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | variables
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+@contextmanager
+def _a_database(postgres_url: str) -> Iterator[str]:
+    name = f"test_{uuid4().hex}"
+    asyncio.run(_execute(postgres_url, f"CREATE DATABASE {name} TEMPLATE assay"))
+    yield postgres_url.replace("/assay?", f"/{name}?")
+    asyncio.run(_execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+async def _execute(postgres_url: str, statement: str) -> None:
+    connection = await asyncpg.connect(postgres_url.replace("/assay?", "/postgres?"))
+    await connection.execute(statement)
+    await connection.close()
+
+
+def at_a_terminal(
+    live: Live, *arguments: str, shows: bytes, interrupt_after: int | None = None, **variables: str
+) -> tuple[bytes, int]:
+    """What a person sees, who presses Ctrl-C when something was shown more often than that; and the exit code."""
+    leader, follower = os.openpty()
+    terminal = {"stdin": follower, "stdout": follower, "stderr": follower}
+    environment = live.environment | {"TERM": "xterm", "COLUMNS": "120"} | variables
+    process = subprocess.Popen([*AT_A_KEYBOARD, *arguments], env=environment, **terminal)
+    os.close(follower)
+    seen, asked = b"", False
+    try:
+        while select.select([leader], [], [], PATIENCE_SECONDS)[0]:
+            try:
+                seen += os.read(leader, 4096)
+            except OSError:  # nobody writes any more
+                break
+            if interrupt_after is not None and not asked and seen.count(shows) > interrupt_after:
+                process.send_signal(signal.SIGINT)
+                asked = True
+            assert seen.count(shows) < 20 + (interrupt_after or 0), "Ctrl-C is not heard"
+        return seen, process.wait(PATIENCE_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)
