@@ -5,14 +5,15 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from assay.app.looks import watch_limits
-from assay.chores import all_chores
+from assay.app.maintenance import watch_limits
+from assay.maintenance.schedule import all_chores
 from assay.model.clock import Clock
 from assay.model.submission import CATEGORIES, MEANING, TRANSITIONS, category_of
-from assay.serve.alarm import MEANS, WHAT_TO_DO, Code
+from assay.serve.operations.alarm import MEANS, WHAT_TO_DO, Code
 from assay.settings import Settings, variable
 from assay.web.openapi import render_openapi
 from docs.commands import command_reference
+from docs.guarantees import with_tests
 from docs.policy import policy_table
 from docs.rule_pages import rule_pages
 
@@ -78,7 +79,8 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
 
 def generated() -> dict[Path, str]:
     """What each file should contain."""
-    texts: dict[Path, str] = {DOCS / "openapi.json": render_openapi()}
+    page = DOCS / "guarantees.md"
+    texts: dict[Path, str] = {DOCS / "openapi.json": render_openapi(), page: with_tests(page.read_text())}
     for name, (file, make) in PARTS.items():
         path = DOCS / file
         before, begin, rest = texts.get(path, path.read_text()).partition(BEGIN.format(name=name))
