@@ -1,4 +1,4 @@
-# The verbs of the project. `make up` and `make test` set themselves up on a fresh machine.
+# Development commands. `make up` and `make test` install everything they need on a fresh machine.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,41 +7,41 @@ DEV := $(VENV)/.dev
 
 .PHONY: help up test deepscan lint types fmt bench docs lock clean
 
-help:  ## list the verbs
+help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 up: $(RUNTIME)  ## start everything on this machine and print the address
 	@exec $(BIN)/assay up
 
-# What was compiled is kept even where that is switched off: tests start hundreds of processes.
+# Bytecode is cached even if PYTHONDONTWRITEBYTECODE is set, because the tests start hundreds of processes.
 test:  ## run all tests
 	@$(MAKE) --no-print-directory --jobs=2 $(DEV) deepscan
 	@$(BIN)/python -m tests.support.chromium
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 $(ARGS)
 
-deepscan: $(RUNTIME)  ## install the external scan tools beside Assay
+deepscan: $(RUNTIME)  ## install the external scan tools next to Assay
 	$(BIN)/assay scan-node --install
 
-lint: $(DEV)  ## ruff, import contracts, spelling
+lint: $(DEV)  ## run ruff and check import contracts and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-types: $(DEV)  ## mypy, strict
+types: $(DEV)  ## run mypy in strict mode
 	$(BIN)/mypy
 
-fmt: $(DEV)  ## format and fix what can be fixed
+fmt: $(DEV)  ## format the code and apply automatic fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(DEV)  ## measure, print ratios, write benchmarks/results.json
+bench: $(DEV)  ## run the benchmarks and write benchmarks/results.json
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(DEV)  ## regenerate the generated parts of docs/
 	$(BIN)/python -m docs.generate
 
-lock:  ## renew the lock files (names, versions and hashes only)
+lock:  ## update the lock files (names, versions and hashes only)
 	echo pip | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -q - -o requirements-pip.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
