@@ -1,1 +1,1 @@
-"""PostgreSQL: the one truth. All SQL of the product is in this package."""
+"""PostgreSQL, the source of truth. All SQL of the product is in this package."""

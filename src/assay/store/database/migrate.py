@@ -1,4 +1,4 @@
-"""Bring the schema up to date, or say why a process cannot work with the one that is there."""
+"""Upgrading the schema, and checking that it fits this release."""
 
 from pathlib import Path
 
@@ -10,23 +10,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Conflict
 from assay.store.database.database import Database
+from assay.store.database.locks import MIGRATION
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
-# Any number will do, as long as nothing else in this database locks it.
-LOCK = 20_260_101
 
 
 async def migrate(database: Database) -> None:
-    """Run what is missing. Several processes may try at once: one works, the others wait and find it done."""
+    """Run pending migrations. Safe to call from several processes at once: the others wait for the first."""
     async with database.begin() as connection:
         await connection.execute(text("SET LOCAL statement_timeout = 0"))
-        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION})
         await _refuse_newer(connection)
         await connection.run_sync(_upgrade)
 
 
 async def check_schema(database: Database) -> None:
-    """Raises Conflict unless the schema is exactly the one this release was written for."""
+    """Raise Conflict unless the schema is exactly the one this release needs."""
     async with database.begin() as connection:
         await _refuse_newer(connection)
         current = await connection.run_sync(_current)
@@ -38,7 +37,7 @@ async def check_schema(database: Database) -> None:
 
 
 def head() -> str:
-    """The newest schema that this release knows."""
+    """Return the newest revision that this release knows."""
     newest = ScriptDirectory.from_config(_config()).get_current_head()
     assert newest is not None
     return newest

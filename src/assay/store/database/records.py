@@ -1,4 +1,4 @@
-"""Rows on their way into a statement: one JSON document, unfolded by PostgreSQL, however many rows it has."""
+"""Passing many rows to one statement as a JSON document, which PostgreSQL expands."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,10 @@ DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
 def json_text(rows: object) -> str:
-    """The document, for `CAST(:rows AS jsonb)`."""
+    """Encode rows for `CAST(:rows AS jsonb)`."""
     return msgspec.json.encode(rows).decode()
 
 
 def recordset(columns: Iterable[Column[object]]) -> str:
-    """Names and types, for `jsonb_to_recordset(…) AS name (…)`."""
+    """Return column names and types for `jsonb_to_recordset(…) AS name (…)`."""
     return ", ".join(f"{column.name} {column.type.compile(dialect=DIALECT)}" for column in columns)

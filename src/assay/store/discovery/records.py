@@ -1,4 +1,4 @@
-"""What discovery has found: claimed by inserting it, taken to be looked into, and what became of it."""
+"""Repositories that discovery found: claimed by inserting them, then inspected."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from assay.model.repository import Host, RepositoryName
 from assay.store.database.records import json_text
 from assay.store.tables import discovery_record
 
-LONGEST_PROBLEM = 500
+MAX_ERROR_LENGTH = 500
 GIVEN = """
     SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (
         place integer, host text, owner text, name text, full_name text,
         changed_at timestamptz, paths text[], known_only boolean
     )
 """
-# A change is news only if it came after the last look; a path only if it was neither promised nor seen before.
+# A change counts only if it is later than the last inspection, a path only if it is not known yet.
 IS_NEWS = """
     record.state <> 'found' AND (
         (record.looked_at IS NULL OR given.changed_at > record.looked_at) AND given.changed_at IS NOT NULL
@@ -35,9 +35,9 @@ FRESH = f"""
         ORDER BY place LIMIT :room
     )
 """
-COUNT_FRESH = text(f"WITH {FRESH} SELECT full_name FROM fresh ORDER BY place")
-# Always in the order of the key, so that two that claim the same cannot deadlock. Of two, one inserts; the other waits
-# for its commit, finds the row to be found already, and gets nothing.
+LIST_FRESH = text(f"WITH {FRESH} SELECT full_name FROM fresh ORDER BY place")
+# In the order of the key, so that concurrent claims do not deadlock. The second of two waits for the first to commit,
+# finds the row claimed already, and gets nothing.
 CLAIM = text(
     f"""
     WITH {FRESH}
@@ -51,8 +51,8 @@ CLAIM = text(
     RETURNING full_name
     """
 )
-# Of its own source; and what was found by one that nobody runs any more and has waited for a while.
-TAKE = text(
+# Records of the source itself, and those of sources that no longer run and have waited for 10 minutes.
+CLAIM_DUE = text(
     """
     UPDATE discovery_record AS record
     SET held_by = :run_id, due_at = now() + make_interval(secs => :held_seconds)
@@ -78,7 +78,7 @@ RELEASE = text(
     WHERE state = 'found' AND source = :source AND held_by = :run_id
     """
 )
-LOOKED_AT = text(
+RECORD_INSPECTION = text(
     """
     UPDATE discovery_record SET
         state = :state, looked_at = :looked_at, commit = coalesce(:commit, commit), skills = :skills, held_by = NULL,
@@ -90,8 +90,8 @@ LOOKED_AT = text(
 
 
 @dataclass(frozen=True, slots=True)
-class TakenRecord:
-    """A repository that is to be looked into."""
+class ClaimedRecord:
+    """A repository claimed for inspection."""
 
     repository: RepositoryName
     attempts: int
@@ -99,7 +99,7 @@ class TakenRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordFacts:
-    """Where a repository stands that was found, and how many skills it has."""
+    """The state of a repository that was found, and its number of skills."""
 
     state: RecordState
     skills: int
@@ -107,8 +107,8 @@ class RecordFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What a look has shown: the paths of all skills, and how many were submitted."""
+class Inspection:
+    """The result of an inspection: paths of all skills, and how many were submitted."""
 
     state: RecordState
     looked_at: datetime
@@ -118,39 +118,43 @@ class Sight:
     problem: str | None = None
 
 
-async def list_fresh(db: AsyncConnection, candidates: Sequence[Candidate], *, room: int) -> list[str]:
-    """Those that are news, up to so many; writes nothing."""
-    rows = await db.execute(COUNT_FRESH, {"rows": _rows(candidates), "room": room})
+async def list_new_candidates(db: AsyncConnection, candidates: Sequence[Candidate], *, room: int) -> list[str]:
+    """Return candidates that are new or changed, up to `room`, without writing."""
+    rows = await db.execute(LIST_FRESH, {"rows": _rows(candidates), "room": room})
     return list(rows.scalars())
 
 
-async def claim_fresh(db: AsyncConnection, candidates: Sequence[Candidate], *, source: str, room: int) -> list[str]:
-    """Insert those that are news, up to so many. What is returned is ours, and nobody else's."""
+async def claim_new_candidates(
+    db: AsyncConnection, candidates: Sequence[Candidate], *, source: str, room: int
+) -> list[str]:
+    """Claim candidates that are new or changed, up to `room`. No other run can claim those that are returned."""
     values = {"rows": _rows(candidates), "room": room, "source": source}
     return list((await db.execute(CLAIM, values)).scalars())
 
 
-async def take_found(
+async def claim_due_records(
     db: AsyncConnection, run_id: UUID, *, source: str, known: Sequence[str], limit: int, held_seconds: float
-) -> list[TakenRecord]:
-    """The longest due first, ours until the hold is over; if we die, the next run takes them."""
+) -> list[ClaimedRecord]:
+    """Claim due records, longest due first, for `held_seconds`. If the run dies, the next one claims them again."""
     values = {"run_id": run_id, "source": source, "known": list(known), "limit": limit, "held_seconds": held_seconds}
-    return [TakenRecord(_name_of(host, full), attempts) for host, full, attempts in await db.execute(TAKE, values)]
+    return [
+        ClaimedRecord(_name_of(host, full), attempts) for host, full, attempts in await db.execute(CLAIM_DUE, values)
+    ]
 
 
 async def seconds_until_due(db: AsyncConnection, *, source: str) -> float | None:
-    """When the next one is due that a source has found and nobody has looked into; None if there is none."""
+    """Return the seconds until the next record of a source is due; None if there is none."""
     seconds = (await db.execute(SECONDS_UNTIL_DUE, {"source": source})).scalar_one()
     return None if seconds is None else max(0.0, float(seconds))
 
 
-async def release_held(db: AsyncConnection, run_id: UUID, *, source: str) -> None:
-    """What a run has taken and will not look into any more is due at once."""
+async def release_claimed(db: AsyncConnection, run_id: UUID, *, source: str) -> None:
+    """Make records that a run claimed but will not inspect due at once."""
     await db.execute(RELEASE, {"run_id": run_id, "source": source})
 
 
-async def note_sight(db: AsyncConnection, repository: RepositoryName, sight: Sight) -> None:
-    """It was looked into, if the caller's transaction commits."""
+async def record_inspection(db: AsyncConnection, repository: RepositoryName, sight: Inspection) -> None:
+    """Record an inspection in the caller's transaction."""
     host, owner, name = repository.key
     values = {
         "host": host,
@@ -161,26 +165,26 @@ async def note_sight(db: AsyncConnection, repository: RepositoryName, sight: Sig
         "commit": sight.commit,
         "skills": sight.skills,
         "paths": list(sight.paths),
-        "problem": sight.problem[:LONGEST_PROBLEM] if sight.problem else None,
+        "problem": sight.problem[:MAX_ERROR_LENGTH] if sight.problem else None,
     }
-    await db.execute(LOOKED_AT, values)
+    await db.execute(RECORD_INSPECTION, values)
 
 
-async def postpone(
+async def postpone_record(
     db: AsyncConnection, repository: RepositoryName, problem: str, *, seconds: float, tried: bool
 ) -> None:
-    """It could not be looked into now, which says nothing about it; to be told to wait is no attempt."""
+    """Record a failure, which says nothing about the repository. A rate limit does not count as an attempt."""
     host, owner, name = repository.key
     row = (discovery_record.c.host == host) & (discovery_record.c.owner == owner) & (discovery_record.c.name == name)
     later = func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds)
-    values = {"due_at": later, "held_by": None, "problem": problem[:LONGEST_PROBLEM]}
+    values = {"due_at": later, "held_by": None, "problem": problem[:MAX_ERROR_LENGTH]}
     await db.execute(
         update(discovery_record).where(row).values(**values, attempts=discovery_record.c.attempts + int(tried))
     )
 
 
 async def read_records(db: AsyncConnection, names: Sequence[RepositoryName]) -> dict[str, RecordFacts]:
-    """What stands of these repositories, by `owner/name` in lower case."""
+    """Return the records of these repositories, by `owner/name` in lower case."""
     keys = [each.key for each in names]
     statement = select(
         discovery_record.c.owner + "/" + discovery_record.c.name,
@@ -193,7 +197,7 @@ async def read_records(db: AsyncConnection, names: Sequence[RepositoryName]) -> 
 
 
 async def count_records(db: AsyncConnection) -> dict[RecordState, int]:
-    """How many repositories stand where; for tests and benchmarks, since it counts them all."""
+    """Count all records by state; slow, for tests and benchmarks."""
     statement = select(discovery_record.c.state, func.count()).group_by(discovery_record.c.state)
     return {RecordState(state): number for state, number in await db.execute(statement)}
 

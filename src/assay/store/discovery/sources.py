@@ -1,4 +1,4 @@
-"""Where each source of discovery stands: its lease, its checkpoint, when it runs again. The clock is the database's."""
+"""Discovery sources: leases, checkpoints and schedules. All times are those of the database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +14,8 @@ from assay.model.discovery import Candidate, RunOutcome
 from assay.store.database.records import json_text
 from assay.store.tables import discovery_source
 
-# Only one runner has the lease, in whichever process: it changes hands when it is given back or has run out.
-TAKE_LEASE = text(
+# One runner at a time holds the lease, across all processes. It is free once released or expired.
+ACQUIRE_LEASE = text(
     """
     WITH before AS (
         SELECT name, run_id FROM discovery_source
@@ -40,7 +40,7 @@ RENEW = text(
     WHERE name = :name AND run_id = :run_id AND lease_until IS NOT NULL
     """
 )
-KEEP_PAGE = text(
+SAVE_PAGE = text(
     """
     UPDATE discovery_source SET
         checkpoint = CAST(:checkpoint AS jsonb), found = found + :found, cut = cut + :cut,
@@ -50,7 +50,7 @@ KEEP_PAGE = text(
     WHERE name = :name AND run_id = :run_id
     """
 )
-SIGHT = text(
+RECORD_SIGHTINGS = text(
     """
     INSERT INTO discovery_sighting (source, owner, name)
     SELECT :source, known.owner, known.name
@@ -60,7 +60,7 @@ SIGHT = text(
     ON CONFLICT (source, owner, name) DO UPDATE SET seen_at = now()
     """
 )
-GIVE_BACK = text(
+RELEASE = text(
     """
     UPDATE discovery_source SET
         lease_until = NULL, finished_at = now(), runs = runs + 1,
@@ -104,8 +104,8 @@ COVERED_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """How often a source runs, within what time it should find something new, and whether a cycle shows everything."""
+class SourceSchedule:
+    """The interval of a source, the time in which it should find something new, and whether a cycle is exhaustive."""
 
     name: str
     every_seconds: float
@@ -115,7 +115,7 @@ class Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to run a source: where it goes on, and whose run it follows."""
+    """The right to run a source, with its checkpoint and the id of the previous run."""
 
     checkpoint: Mapping[str, Any] | None
     previous_run_id: UUID | None
@@ -123,7 +123,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A source and its past. `known_ever` and `known_now` count known answers: ever found, and in this cycle."""
+    """A source and its history. `known_ever` and `known_now`: known repositories found ever, and in this cycle."""
 
     name: str
     every_seconds: float
@@ -145,9 +145,9 @@ class SourceRecord:
     sees: bool | None
     probed_at: datetime | None
     shows_all: bool
-    # Whether the cycle that was begun last has come to its end.
+    # True if the last cycle is complete.
     is_through: bool
-    # What its service has and showed to nobody: in this cycle, or in the last one as long as this one goes on.
+    # Results that the service did not show: in this cycle, or in the last one while this one is running.
     cut: int
     known_ever: int
     known_now: int
@@ -155,7 +155,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Of so many known answers so many were found lately; some that were not."""
+    """The share of known repositories that were found recently, and some that were not."""
 
     known: int = 0
     covered: int = 0
@@ -163,62 +163,59 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Of one; all if there is nothing to be found."""
+        """Fraction from 0 to 1; 1 if there are no known repositories."""
         return self.covered / self.known if self.known else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryFacts:
-    """Discovery at one moment."""
-
     sources: tuple[SourceRecord, ...] = ()
     coverage: Coverage = Coverage()
 
 
-async def register_sources(db: AsyncConnection, rhythms: Sequence[Rhythm], *, is_scheduled: bool) -> None:
-    """Make sources known; those that are scheduled are missed when they do not run, all others are not."""
+async def register_sources(db: AsyncConnection, schedules: Sequence[SourceSchedule], *, is_scheduled: bool) -> None:
+    """Register sources. Alarms are raised only for scheduled sources that do not run."""
     if is_scheduled:
-        others = update(discovery_source).where(discovery_source.c.name.not_in([each.name for each in rhythms]))
+        others = update(discovery_source).where(discovery_source.c.name.not_in([each.name for each in schedules]))
         await db.execute(others.values(is_scheduled=False))
-    if not rhythms:
+    if not schedules:
         return
-    rows = [asdict(each) | {"is_scheduled": is_scheduled} for each in rhythms]
+    rows = [asdict(each) | {"is_scheduled": is_scheduled} for each in schedules]
     fresh = insert(discovery_source).values(rows)
-    kept: dict[str, Any] = {
+    updated: dict[str, Any] = {
         column: fresh.excluded[column] for column in ("every_seconds", "floor_seconds", "shows_all")
     }
     if is_scheduled:
-        # A source that comes back is not late for the time in which nobody wanted it.
+        # A source that is scheduled again is not overdue for the time in which it was not.
         since = case((discovery_source.c.is_scheduled, discovery_source.c.known_since), else_=func.now())
-        kept |= {"is_scheduled": True, "known_since": since}
-    await db.execute(fresh.on_conflict_do_update(index_elements=[discovery_source.c.name], set_=kept))
+        updated |= {"is_scheduled": True, "known_since": since}
+    await db.execute(fresh.on_conflict_do_update(index_elements=[discovery_source.c.name], set_=updated))
 
 
-async def register_known(db: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
-    """The repositories that discovery must be able to find, `(owner, name)` in lower case."""
-    wanted = sorted(set(names))
-    rows = json_text([{"owner": owner, "name": name} for owner, name in wanted])
-    given = "SELECT owner, name FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (owner text, name text)"
-    await db.execute(text(f"DELETE FROM discovery_known WHERE (owner, name) NOT IN ({given})"), {"rows": rows})
-    await db.execute(text(f"INSERT INTO discovery_known (owner, name) {given} ON CONFLICT DO NOTHING"), {"rows": rows})
+async def set_known_repositories(db: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
+    """Set the repositories that discovery must be able to find, as `(owner, name)` in lower case."""
+    rows = json_text([{"owner": owner, "name": name} for owner, name in sorted(set(names))])
+    params = "SELECT owner, name FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS given (owner text, name text)"
+    await db.execute(text(f"DELETE FROM discovery_known WHERE (owner, name) NOT IN ({params})"), {"rows": rows})
+    await db.execute(text(f"INSERT INTO discovery_known (owner, name) {params} ON CONFLICT DO NOTHING"), {"rows": rows})
 
 
-async def take_lease(
+async def acquire_lease(
     db: AsyncConnection, name: str, run_id: UUID, *, lease_seconds: float, is_asked_for: bool
 ) -> Lease | None:
-    """None if somebody else runs it, or if it is not due and nobody has asked for it."""
+    """Acquire the lease of a source; None if another process holds it, or if it is neither due nor requested."""
     values = {"name": name, "run_id": run_id, "lease_seconds": lease_seconds, "is_asked_for": is_asked_for}
-    row = (await db.execute(TAKE_LEASE, values)).one_or_none()
+    row = (await db.execute(ACQUIRE_LEASE, values)).one_or_none()
     return Lease(*row) if row else None
 
 
 async def renew_lease(db: AsyncConnection, name: str, run_id: UUID, *, lease_seconds: float) -> bool:
-    """Whether it is still ours."""
+    """Extend the lease; False if it was lost."""
     values = {"name": name, "run_id": run_id, "lease_seconds": lease_seconds}
     return bool((await db.execute(RENEW, values)).rowcount)
 
 
-async def keep_page(
+async def save_page(
     db: AsyncConnection,
     name: str,
     run_id: UUID,
@@ -229,26 +226,26 @@ async def keep_page(
     cut: int,
     is_last: bool,
 ) -> bool:
-    """Move the checkpoint behind what this transaction keeps; False if the source is not ours any more."""
+    """Advance the checkpoint in the transaction that stores the page; False if the lease was lost."""
     values = {"name": name, "run_id": run_id, "found": found, "new": new, "cut": cut, "is_last": is_last}
-    kept = await db.execute(KEEP_PAGE, values | {"checkpoint": json_text(checkpoint) if checkpoint else None})
-    return bool(kept.rowcount)
+    saved = await db.execute(SAVE_PAGE, values | {"checkpoint": json_text(checkpoint) if checkpoint else None})
+    return bool(saved.rowcount)
 
 
-async def note_sightings(db: AsyncConnection, name: str, candidates: Sequence[Candidate]) -> None:
-    """Known answers among what a source has found."""
+async def record_sightings(db: AsyncConnection, name: str, candidates: Sequence[Candidate]) -> None:
+    """Record which known repositories a source has found."""
     rows = {each.repository.key[1:] for each in candidates}
     values = {"source": name, "rows": json_text([{"owner": owner, "name": repository} for owner, repository in rows])}
-    await db.execute(SIGHT, values)
+    await db.execute(RECORD_SIGHTINGS, values)
 
 
-async def note_probe(db: AsyncConnection, name: str, *, sees: bool) -> None:
-    """What became of a question with a known answer."""
+async def record_probe_result(db: AsyncConnection, name: str, *, sees: bool) -> None:
+    """Record whether the source returned the expected result of a test query."""
     statement = update(discovery_source).where(discovery_source.c.name == name)
     await db.execute(statement.values(sees=sees, probed_at=func.now()))
 
 
-async def give_back(
+async def release_source(
     db: AsyncConnection,
     name: str,
     run_id: UUID,
@@ -258,8 +255,8 @@ async def give_back(
     again_seconds: float,
     problem: str | None,
 ) -> None:
-    """The run is over; somebody else may run the source then."""
-    # Whoever was told to wait has not looked, so it says nothing about the source that nothing was found.
+    """Release the lease at the end of a run and schedule the next one."""
+    # A run that was rate limited did not search, so finding nothing does not count.
     is_flat = outcome in (RunOutcome.COMPLETE, RunOutcome.CAPPED, RunOutcome.SPENT, RunOutcome.TIMEOUT)
     values = {
         "name": name,
@@ -270,33 +267,32 @@ async def give_back(
         "is_failure": outcome in (RunOutcome.FAILED, RunOutcome.TIMEOUT),
         "problem": problem,
     }
-    await db.execute(GIVE_BACK, values)
+    await db.execute(RELEASE, values)
 
 
-async def failures_of(db: AsyncConnection, name: str) -> int:
-    """How often a source has failed in a row."""
+async def count_failures(db: AsyncConnection, name: str) -> int:
+    """Return the number of consecutive failures."""
     found = await db.execute(select(discovery_source.c.failures).where(discovery_source.c.name == name))
     return int(found.scalar_one())
 
 
 async def seconds_until_run(db: AsyncConnection, name: str) -> float:
-    """How long until a source is due and free; zero or less if it is."""
+    """Return the seconds until a source is due and its lease is free; zero or less if it is."""
     due = func.greatest(discovery_source.c.next_run_at, discovery_source.c.lease_until)
     left = select(func.extract("epoch", due - func.now())).where(discovery_source.c.name == name)
     return float((await db.execute(left)).scalar_one())
 
 
 async def list_sources(db: AsyncConnection) -> list[SourceRecord]:
-    """All sources, by name."""
     return [SourceRecord(*row) for row in await db.execute(SOURCES)]
 
 
 async def read_discovery(db: AsyncConnection) -> DiscoveryFacts:
-    """Two statements, whatever was found: there are few sources, and few known answers."""
+    """Read sources and coverage in two statements."""
     return DiscoveryFacts(tuple(await list_sources(db)), await read_coverage(db))
 
 
 async def read_coverage(db: AsyncConnection) -> Coverage:
-    """How many of the known answers were found in the last week, by any source."""
+    """Return how many known repositories any source has found in the last COVERED_DAYS."""
     known, covered, missing = (await db.execute(COVERAGE, {"days": COVERED_DAYS})).one()
     return Coverage(known, covered, tuple(missing or ()))

@@ -1,16 +1,15 @@
-"""The change feed: every committed change once, in an order that no late commit can upset.
+"""The change feed: every committed change once, in an order that late commits cannot change.
 
-A number taken before a commit can become visible after a higher one, and a reader that has passed the
-higher one would never see it. So rows are written without a serial. `number_changes` hands serials out
-afterwards, only to rows of transactions older than every transaction still open (the snapshot horizon):
-nothing can later appear among or before them. One numberer works at a time, so serials have no gaps.
+A number assigned before the commit may become visible after a higher one, and a reader past the higher one would
+miss it. Rows are therefore written without a serial. `number_changes` assigns serials later, and only to rows of
+transactions older than every open transaction (the snapshot horizon), so that nothing can appear before them. One
+process numbers at a time, so serials have no gaps.
 
-The order is that of the ids, not of the transactions: whoever waited for a lock may be an older transaction than the
-one that held it, and still writes about what that one left. So what has settled waits, too, if something that was
-written before it has not.
+The order is that of ids, not of transactions: a transaction that waited for a lock may be older than the one that
+held the lock, and still writes after it. Committed rows therefore also wait for uncommitted rows with lower ids.
 
-Two notices go with it: `assay_change` when a transaction that wrote changes commits (a trigger of the table), and
-`assay_serial` when they have serials, with the highest one.
+There are two notifications: `assay_change` when a transaction with changes commits (sent by a trigger), and
+`assay_serial` with the highest serial when changes have been numbered.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +18,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.change import ChangeKind
+from assay.model.skill import (
+    Skill,
+    StatusReason,
+)
+from assay.store.database.locks import CHANGE_NUMBERING
 from assay.store.tables import change, repository, submission
 
 COLUMNS = (
@@ -32,8 +37,7 @@ COLUMNS = (
     change.c.data,
     change.c.created_at,
 )
-LOCK = 20_260_102
-AT_MOST = 10_000
+NUMBER_AT_MOST = 10_000
 
 NUMBER = text(
     """
@@ -70,8 +74,6 @@ NUMBER = text(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of the feed."""
-
     serial: int
     kind: str
     submission_id: UUID | None
@@ -82,7 +84,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """How many changes got their serial, and whether some that are committed still wait for theirs."""
+    """The number of changes numbered, and whether others are still waiting for a serial."""
 
     count: int
     is_waiting: bool
@@ -90,7 +92,7 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True)
 class QueueChange:
-    """One entry of the feed with the submission it is about, if it is about one."""
+    """A change with facts about its submission, if it has one."""
 
     serial: int
     kind: str
@@ -105,28 +107,27 @@ class QueueChange:
 
 
 async def number_changes(db: AsyncConnection) -> int:
-    """Hand out serials to what has settled; nothing if another process is doing so right now."""
+    """Assign serials to settled changes and return how many; 0 if another process is numbering."""
     return (await number_settled(db)).count
 
 
 async def number_settled(db: AsyncConnection) -> Numbering:
-    """Like `number_changes`, for whoever wants to know when to try again."""
-    locked = await db.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    """Assign serials like `number_changes`, and report whether to try again."""
+    locked = await db.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": CHANGE_NUMBERING})
     if not locked.scalar_one():
-        # The other one may have looked before the latest commit, so there may be more.
+        # The other process may have started before the latest commit.
         return Numbering(0, is_waiting=True)
-    count, is_waiting, _ = (await db.execute(NUMBER, {"at_most": AT_MOST})).one()
+    count, is_waiting, _ = (await db.execute(NUMBER, {"at_most": NUMBER_AT_MOST})).one()
     return Numbering(count, is_waiting)
 
 
 async def newest_serial(db: AsyncConnection) -> int:
-    """The highest serial there is; 0 before the first."""
+    """Return the highest serial; 0 if there is none."""
     newest = await db.execute(select(func.coalesce(func.max(change.c.serial), 0)))
     return int(newest.scalar_one())
 
 
 async def newest_change(db: AsyncConnection, kinds: tuple[str, ...]) -> Change | None:
-    """The last change of these kinds."""
     statement = (
         select(*COLUMNS)
         .where(change.c.serial.is_not(None), change.c.kind.in_(kinds))
@@ -140,7 +141,6 @@ async def newest_change(db: AsyncConnection, kinds: tuple[str, ...]) -> Change |
 async def read_changes(
     db: AsyncConnection, since: int, limit: int, kinds: tuple[str, ...] | None = None
 ) -> list[Change]:
-    """The changes after a serial, in order."""
     statement = select(*COLUMNS).where(change.c.serial > since)
     if kinds is not None:
         statement = statement.where(change.c.kind.in_(kinds))
@@ -148,7 +148,7 @@ async def read_changes(
 
 
 async def read_queue_changes(db: AsyncConnection, since: int, limit: int) -> list[QueueChange]:
-    """The changes after a serial, in order, each with what listeners want to know of its submission."""
+    """Return the changes after a serial, in order, with facts about their submissions."""
     joined = change.outerjoin(submission, change.c.submission_id == submission.c.id).outerjoin(
         repository, submission.c.repository_id == repository.c.id
     )
@@ -167,3 +167,19 @@ async def read_queue_changes(db: AsyncConnection, since: int, limit: int) -> lis
     ordered = statement.where(change.c.serial > since).order_by(change.c.serial).limit(limit)
     rows: Iterable[Sequence[Any]] = await db.execute(ordered)
     return [QueueChange(*row) for row in rows]
+
+
+async def record_batch(db: AsyncConnection, batch: UUID, count: int, about: Mapping[str, str | None]) -> None:
+    """Record a batch as one change; the change of each submission carries the id of the batch."""
+    data = {"batch": str(batch), "count": count, **about}
+    await db.execute(insert(change).values(kind="bulk", data=data))
+
+
+async def record_change(
+    db: AsyncConnection, kind: ChangeKind, listing: Skill, reason: StatusReason | None, **more: object
+) -> None:
+    """Record a change of a listing; `more` is added to its data."""
+    data: dict[str, Any] = {"name": listing.name, **more}
+    if reason:
+        data["reason"] = {"code": reason.code, "message": reason.message}
+    await db.execute(insert(change).values(kind=kind.value, skill_id=listing.id, data=data))

@@ -1,34 +1,34 @@
-"""What the copy at the edge is made of, read in sets: listings, their details, other names, what is under way."""
+"""The rows that the edge copy consists of, read in sets."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
-from zlib import crc32
 
 from sqlalchemy import ARRAY, ColumnElement, Text, Uuid, any_, func, literal, or_, select, text, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.blocklist import BlocklistEntry
-from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.model.submission import ACTIVE, Submission
+from assay.model.verdict import Scan
+from assay.store.database.locks import EDGE_COPIES, EDGE_REBUILDS, lock_key
 from assay.store.moderation.blocklist import COLUMNS as BLOCK_COLUMNS
-from assay.store.moderation.blocklist import HOLDS, entry_of
+from assay.store.moderation.blocklist import IS_ACTIVE, entry_of
 from assay.store.scans.scans import list_all_scans
-from assay.store.skills.skills import IS_LIVE, SKILLS, VERSION_COLUMNS, skill_of, version_of
+from assay.store.skills.skills import IS_LIVE, SKILLS, skill_of
 from assay.store.submissions.submissions import read_submissions, submission_of
 from assay.store.tables import blocklist_entry, change, content, skill, skill_alias, skill_version, submission
+from assay.store.versions.versions import VERSION_COLUMNS, version_of
 
-LOCKS, REBUILDS = 20_261_117, 20_261_118
 LOCK = text("SELECT pg_try_advisory_xact_lock(:locks, :number)")
 WAIT = text("SELECT pg_advisory_xact_lock(:locks, :number)")
 
 
 @dataclass(frozen=True)
 class Details:
-    """What the page of a listing shows besides the listing."""
+    """Versions, files and scans of a listing."""
 
     versions: list[SkillVersion]
     files: list[FileEntry]
@@ -37,7 +37,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How many changes have a serial that the copy has not reached, and since when the first of them waits."""
+    """The number of changes that the edge copy has not applied, and when the first of them was made."""
 
     newest: int
     waiting: int
@@ -45,34 +45,34 @@ class Lag:
     now: datetime
 
 
-async def lock_copy(db: AsyncConnection, identity: str) -> bool:
-    """Nobody else writes to this copy until the end of the transaction; False if somebody does so already."""
-    return bool((await db.execute(LOCK, {"locks": LOCKS, "number": _number(identity)})).scalar_one())
+async def try_lock_copy(db: AsyncConnection, identity: str) -> bool:
+    """Lock an edge copy for writing until the end of the transaction; False if another process holds the lock."""
+    return bool((await db.execute(LOCK, {"locks": EDGE_COPIES, "number": lock_key(identity)})).scalar_one())
 
 
 async def wait_for_copy(db: AsyncConnection, identity: str) -> None:
-    """The same, after whoever does so has finished."""
-    await db.execute(WAIT, {"locks": LOCKS, "number": _number(identity)})
+    """Lock an edge copy for writing, waiting for the process that holds the lock."""
+    await db.execute(WAIT, {"locks": EDGE_COPIES, "number": lock_key(identity)})
 
 
-async def lock_rebuild(db: AsyncConnection, identity: str) -> bool:
-    """Nobody else rebuilds this copy until the end of the transaction; False if somebody does so already."""
-    return bool((await db.execute(LOCK, {"locks": REBUILDS, "number": _number(identity)})).scalar_one())
+async def try_lock_rebuild(db: AsyncConnection, identity: str) -> bool:
+    """Lock the rebuild of an edge copy until the end of the transaction; False if another process holds the lock."""
+    return bool((await db.execute(LOCK, {"locks": EDGE_REBUILDS, "number": lock_key(identity)})).scalar_one())
 
 
-async def stay_awake(db: AsyncConnection) -> None:
-    """A transaction in which nothing happens for long is ended by the database."""
+async def keep_transaction_alive(db: AsyncConnection) -> None:
+    """Run a statement, so that the database does not end the transaction as idle."""
     await db.execute(text("SELECT 1"))
 
 
 async def skills_of(db: AsyncConnection, ids: Collection[UUID], names: Collection[str]) -> list[Skill]:
-    """The listings with these ids or these names, live or not."""
-    wanted = or_(skill.c.id == _any_id(ids), skill.c.name == _any_text(names))
-    return [skill_of(row) for row in await db.execute(SKILLS.where(wanted))]
+    """Return the listings with these ids or names, whatever their status."""
+    is_requested = or_(skill.c.id == _any_id(ids), skill.c.name == _any_text(names))
+    return [skill_of(row) for row in await db.execute(SKILLS.where(is_requested))]
 
 
 async def live_skills(db: AsyncConnection, after: UUID | None, limit: int) -> list[Skill]:
-    """Live listings in the order of their ids."""
+    """Return a page of live listings by id."""
     statement = SKILLS.where(IS_LIVE)
     if after is not None:
         statement = statement.where(skill.c.id > after)
@@ -80,19 +80,19 @@ async def live_skills(db: AsyncConnection, after: UUID | None, limit: int) -> li
 
 
 async def live_names(db: AsyncConnection, names: Collection[str]) -> set[str]:
-    """Those of these names that live listings have."""
+    """Return the names among these that belong to live listings."""
     return set((await db.execute(select(skill.c.name).where(skill.c.name == _any_text(names), IS_LIVE))).scalars())
 
 
 async def known_names(db: AsyncConnection, names: Collection[str]) -> set[str]:
-    """Those of these names that any listing has or had."""
-    named = select(skill.c.name).where(skill.c.name == _any_text(names))
-    aliased = select(skill_alias.c.alias).where(skill_alias.c.alias == _any_text(names))
-    return set((await db.execute(union(named, aliased))).scalars())
+    """Return the names among these that any listing has or had."""
+    by_name = select(skill.c.name).where(skill.c.name == _any_text(names))
+    by_alias = select(skill_alias.c.alias).where(skill_alias.c.alias == _any_text(names))
+    return set((await db.execute(union(by_name, by_alias))).scalars())
 
 
 async def details_of(db: AsyncConnection, skills: Sequence[Skill]) -> dict[UUID, Details]:
-    """The details of listings, in as many statements for a thousand as for one."""
+    """Return the details of listings, with a fixed number of statements."""
     ids, digests = [each.id for each in skills], list({each.content_digest for each in skills})
     statement = select(skill_version.c.skill_id, *VERSION_COLUMNS).where(skill_version.c.skill_id == _any_id(ids))
     versions: dict[UUID, list[SkillVersion]] = {number: [] for number in ids}
@@ -108,30 +108,29 @@ async def details_of(db: AsyncConnection, skills: Sequence[Skill]) -> dict[UUID,
 
 
 async def aliases_of(db: AsyncConnection, ids: Collection[UUID]) -> set[str]:
-    """The other names of listings."""
     return set((await db.execute(select(skill_alias.c.alias).where(skill_alias.c.skill_id == _any_id(ids)))).scalars())
 
 
 async def resolve_aliases(db: AsyncConnection, aliases: Collection[str]) -> dict[str, list[str]]:
-    """The live listings that each of these names leads to; a name that leads to none is left out."""
+    """Return the live listings that each alias leads to; aliases without any are left out."""
     statement = select(skill_alias.c.alias, skill.c.name).join_from(skill_alias, skill)
-    wanted = statement.where(skill_alias.c.alias == _any_text(aliases), IS_LIVE)
-    led: dict[str, list[str]] = {}
-    for alias, name in await db.execute(wanted.order_by(skill.c.stars.desc().nulls_last(), skill.c.name)):
-        led.setdefault(alias, []).append(name)
-    return led
+    found = statement.where(skill_alias.c.alias == _any_text(aliases), IS_LIVE)
+    names_by_alias: dict[str, list[str]] = {}
+    for alias, name in await db.execute(found.order_by(skill.c.stars.desc().nulls_last(), skill.c.name)):
+        names_by_alias.setdefault(alias, []).append(name)
+    return names_by_alias
 
 
 async def count_orphaned_aliases(db: AsyncConnection) -> int:
-    """Other names that lead to no live listing."""
+    """Count aliases that lead to no live listing."""
     statement = select(func.count()).select_from(skill_alias).join(skill)
     return int((await db.execute(statement.where(~IS_LIVE))).scalar_one())
 
 
-async def submissions_under_way(
+async def list_active_submissions(
     db: AsyncConnection, *, ids: Collection[UUID] | None = None, after: UUID | None = None, limit: int | None = None
 ) -> list[Submission]:
-    """Active submissions: these, or a page in the order of their ids."""
+    """Return active submissions with these ids, or a page by id."""
     is_active = submission.c.state.in_([state.value for state in ACTIVE])
     statement = read_submissions().where(is_active)
     if ids is not None:
@@ -141,22 +140,22 @@ async def submissions_under_way(
     return [submission_of(row) for row in await db.execute(statement.order_by(submission.c.id).limit(limit))]
 
 
-async def blocks_of(db: AsyncConnection, ids: Collection[UUID]) -> list[BlocklistEntry]:
-    """Those of these entries of the blocklist that hold."""
-    statement = select(*BLOCK_COLUMNS).where(blocklist_entry.c.id == _any_id(ids), HOLDS)
+async def active_entries(db: AsyncConnection, ids: Collection[UUID]) -> list[BlocklistEntry]:
+    """Return the entries among these that are still on the blocklist."""
+    statement = select(*BLOCK_COLUMNS).where(blocklist_entry.c.id == _any_id(ids), IS_ACTIVE)
     return [entry_of(row) for row in await db.execute(statement)]
 
 
 async def skills_changed_since(db: AsyncConnection, serial: int, limit: int) -> set[UUID]:
-    """Listings with changes that the copy cannot have yet: after its serial, or without one."""
+    """Return listings with changes that the edge copy cannot have yet: after its serial, or not yet numbered."""
     later = or_(change.c.serial > serial, change.c.serial.is_(None))
     statement = select(change.c.skill_id).where(later, change.c.skill_id.is_not(None)).distinct().limit(limit)
     return {number for number in (await db.execute(statement)).scalars() if number is not None}
 
 
 async def read_lag(db: AsyncConnection, serial: int) -> Lag:
-    """How far the copy with this serial is behind."""
-    # Both by an index, so that it costs the same however far behind a copy is, and however many changes there are.
+    """Return how far an edge copy with this serial is behind."""
+    # Both use an index, so the cost depends neither on the lag nor on the number of changes.
     first = select(change.c.created_at).where(change.c.serial > serial).order_by(change.c.serial).limit(1)
     newest = select(func.coalesce(func.max(change.c.serial), 0)).scalar_subquery()
     unnumbered = select(func.count(), func.min(change.c.created_at)).where(change.c.serial.is_(None)).subquery()
@@ -171,8 +170,3 @@ def _any_id(ids: Collection[UUID]) -> ColumnElement[UUID]:
 
 def _any_text(texts: Collection[str]) -> ColumnElement[str]:
     return any_(literal(list(texts), ARRAY(Text)))  # type: ignore[return-value]
-
-
-def _number(identity: str) -> int:
-    number = crc32(identity.encode())
-    return number - (1 << 32) if number >> 31 else number

@@ -1,6 +1,6 @@
-"""Notices of PostgreSQL: heard at once while the connection lives, and lost while it does not.
+"""Notifications of PostgreSQL (LISTEN/NOTIFY). They are lost while the connection is down.
 
-So nobody may depend on a notice alone: after every connection the listener is told to look for itself.
+Subscribers therefore must not depend on a notification alone: `on_connected` tells them to catch up.
 """
 
 import asyncio
@@ -11,33 +11,36 @@ from typing import NoReturn
 import asyncpg
 import structlog
 
+from assay.concurrency import wait_or_stop
 from assay.store.database.database import is_outage
 
 log = structlog.get_logger()
 CHANGE, SERIAL = "assay_change", "assay_serial"
 APPLICATION = "assay listener"
 CONNECT_SECONDS, PAUSE_SECONDS = 10, 0.5
-# A connection that is dead on the other side says nothing, exactly like one on which nothing happens.
+# A dead connection looks like an idle one until a statement is sent.
 CHECK_SECONDS = 30
 
 
-async def hear_notices(url: str, connected: Callable[[], None], heard: Callable[[str, str], None]) -> NoReturn:
-    """Call `heard` with channel and payload of every notice, and `connected` whenever some may have been missed.
+async def listen_for_notifications(
+    url: str, on_connected: Callable[[], None], on_notification: Callable[[str, str], None]
+) -> NoReturn:
+    """Call `on_notification` with channel and payload, and `on_connected` whenever some may have been missed.
 
-    Never returns: the connection is opened again as often as it is lost. Cancelling closes it.
+    Never returns: reconnects whenever the connection is lost. Cancelling closes the connection.
     """
-    is_away = False
+    is_down = False
     while True:
         try:
             async with _connection(url) as connection:
-                is_away = False
-                await _hear(connection, connected, heard)
-        except Exception as problem:
-            if not (is_outage(problem) or isinstance(problem, asyncpg.InterfaceError)):
+                is_down = False
+                await _listen(connection, on_connected, on_notification)
+        except Exception as error:
+            if not (is_outage(error) or isinstance(error, asyncpg.InterfaceError)):
                 raise
-            if not is_away:
-                log.warning("Notices of the database are not heard; connecting again", problem=repr(problem))
-            is_away = True
+            if not is_down:
+                log.warning("Lost the connection for notifications; reconnecting", error=repr(error))
+            is_down = True
         await asyncio.sleep(PAUSE_SECONDS)
 
 
@@ -51,24 +54,15 @@ async def _connection(url: str) -> AsyncIterator[asyncpg.Connection]:
         connection.terminate()
 
 
-async def _hear(
-    connection: asyncpg.Connection, connected: Callable[[], None], heard: Callable[[str, str], None]
+async def _listen(
+    connection: asyncpg.Connection, on_connected: Callable[[], None], on_notification: Callable[[str, str], None]
 ) -> None:
-    """Until the connection is lost."""
+    """Listen until the connection is lost, then raise ConnectionResetError."""
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _connection: lost.set())
     for channel in (CHANGE, SERIAL):
-        await connection.add_listener(channel, lambda _connection, _pid, name, payload: heard(name, payload))
-    connected()
-    while not await _is_set(lost, CHECK_SECONDS):
+        await connection.add_listener(channel, lambda _connection, _pid, name, payload: on_notification(name, payload))
+    on_connected()
+    while not await wait_or_stop(lost, CHECK_SECONDS):
         await connection.execute("SELECT 1", timeout=CONNECT_SECONDS)
     raise ConnectionResetError("The connection was lost.")
-
-
-async def _is_set(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it is set within this time."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False

@@ -1,1 +1,1 @@
-"""The numbered, forward-only steps that build the schema."""
+"""Numbered, forward-only migrations that build the schema."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: it runs on the connection that store/migrate.py hands in."""
+"""Alembic's entry point: runs on the connection that `store/database/migrate.py` provides."""
 
 from alembic import context
 

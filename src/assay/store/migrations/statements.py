@@ -1,4 +1,4 @@
-"""Runs the statements of a migration's SQL file, one at a time."""
+"""Running the SQL file of a migration."""
 
 from importlib.resources import files
 
@@ -8,7 +8,7 @@ SEPARATOR = "\n-- ;\n"
 
 
 def run(name: str) -> None:
-    """Execute every statement of a file beside the migrations; a line `-- ;` ends a statement."""
+    """Execute the statements of a file beside the migrations one at a time; a line `-- ;` ends a statement."""
     script = files("assay.store.migrations").joinpath("versions", name).read_text()
     for statement in script.split(SEPARATOR):
         op.get_bind().exec_driver_sql(statement)

@@ -1,4 +1,4 @@
-"""Appeals: one for each content of a submission."""
+"""Appeals, at most one for each content of a submission."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from sqlalchemy import ARRAY, Uuid, any_, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.appeal import Appeal, AppealStatus
+from assay.model.moderation import Appeal, AppealStatus
 from assay.store.tables import appeal, submission
 
 COLUMNS = (
@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 async def add_appeal(db: AsyncConnection, new: Appeal) -> bool:
-    """Write it down; False if these bytes were appealed for before."""
+    """Add an appeal; False if this content was appealed before."""
     values = {
         "id": new.id,
         "submission_id": new.submission_id,
@@ -42,18 +42,18 @@ async def add_appeal(db: AsyncConnection, new: Appeal) -> bool:
 async def answer_appeal(
     db: AsyncConnection, submission_id: UUID, digest: str, status: AppealStatus, *, answer: str, by: str, at: datetime
 ) -> bool:
-    """What a reviewer says to the open appeal about these bytes; False if there is none."""
-    meant = (
+    """Answer the open appeal about this content; False if there is none."""
+    is_open = (
         appeal.c.submission_id == submission_id,
         appeal.c.content_digest == digest,
         appeal.c.status == AppealStatus.OPEN.value,
     )
     values = {"status": status.value, "answer": answer, "answered_by": by, "answered_at": at}
-    return (await db.execute(update(appeal).where(*meant).values(values))).rowcount == 1
+    return (await db.execute(update(appeal).where(*is_open).values(values))).rowcount == 1
 
 
 async def find_appeals(db: AsyncConnection, submission_ids: Sequence[UUID]) -> dict[UUID, Appeal]:
-    """The appeal about the present content of each submission that has one."""
+    """Return the appeal about the current content of each submission that has one."""
     statement = (
         select(*COLUMNS)
         .join_from(appeal, submission, appeal.c.submission_id == submission.c.id)

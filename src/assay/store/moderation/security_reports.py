@@ -1,4 +1,4 @@
-"""Security reports of listings."""
+"""Security reports about listings."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.blocklist import Threat
 from assay.model.errors import NotFound
-from assay.model.security_report import ReportOutcome, SecurityReport
+from assay.model.moderation import ReportOutcome, SecurityReport
 from assay.model.submission import State
 from assay.store.tables import security_report, skill, submission, suppression
 
@@ -33,8 +33,8 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
-    """Since when the report and the review wait that have waited longest; when the next suppression will end."""
+class OldestUnanswered:
+    """When the oldest open report and review were created, and when the next suppression expires."""
 
     report_at: datetime | None = None
     review_at: datetime | None = None
@@ -42,7 +42,6 @@ class Unanswered:
 
 
 async def add_report(db: AsyncConnection, new: SecurityReport) -> None:
-    """Write it down."""
     await db.execute(
         insert(security_report).values(
             id=new.id,
@@ -58,7 +57,7 @@ async def add_report(db: AsyncConnection, new: SecurityReport) -> None:
 
 
 async def get_report(db: AsyncConnection, report_id: UUID, *, locked: bool = False) -> SecurityReport:
-    """One report, or NotFound."""
+    """Raise NotFound if it does not exist."""
     statement = _read().where(security_report.c.id == report_id)
     row = (await db.execute(statement.with_for_update(of=security_report) if locked else statement)).one_or_none()
     if row is None:
@@ -69,7 +68,7 @@ async def get_report(db: AsyncConnection, report_id: UUID, *, locked: bool = Fal
 async def find_same_report(
     db: AsyncConnection, reporter: str, skill_id: UUID, version: str, category: Threat
 ) -> SecurityReport | None:
-    """The open report of the same by the same account."""
+    """Return the open report by the same account about the same version and category."""
     row = await db.execute(
         _read().where(
             OPEN,
@@ -84,22 +83,22 @@ async def find_same_report(
 
 
 async def count_open(db: AsyncConnection, skill_id: UUID, at_most: int) -> int:
-    """How many reports of a listing are not answered; counted up to a number."""
-    some = select(security_report.c.id).where(OPEN, security_report.c.skill_id == skill_id).limit(at_most).subquery()
-    return int((await db.execute(select(func.count()).select_from(some))).scalar_one())
+    """Count the open reports about a listing, up to `at_most`."""
+    counted = select(security_report.c.id).where(OPEN, security_report.c.skill_id == skill_id).limit(at_most).subquery()
+    return int((await db.execute(select(func.count()).select_from(counted))).scalar_one())
 
 
 async def answer_report(
     db: AsyncConnection, report: SecurityReport, outcome: ReportOutcome, *, answer: str, by: str, at: datetime
 ) -> list[UUID]:
-    """The outcome of a report, and of every other open one about the same version. Returns their ids."""
-    meant = (
+    """Answer a report and all other open ones about the same version. Returns their ids."""
+    is_same = (
         OPEN,
         security_report.c.skill_id == report.skill_id,
         security_report.c.version == report.version,
     )
     values = {"outcome": outcome.value, "answer": answer, "answered_by": by, "answered_at": at}
-    answered = update(security_report).where(*meant).values(values).returning(security_report.c.id)
+    answered = update(security_report).where(*is_same).values(values).returning(security_report.c.id)
     return sorted((await db.execute(answered)).scalars())
 
 
@@ -112,7 +111,6 @@ async def list_reports(
     after: UUID | None,
     limit: int,
 ) -> list[SecurityReport]:
-    """A page, oldest first."""
     statement = _read().order_by(security_report.c.id).limit(limit)
     if is_open is not None:
         statement = statement.where(OPEN if is_open else ~OPEN)
@@ -125,14 +123,14 @@ async def list_reports(
     return [_report_of(row) for row in await db.execute(statement)]
 
 
-async def find_unanswered(db: AsyncConnection) -> Unanswered:
-    """What has waited longest for a person, and what will be there next."""
+async def find_unanswered(db: AsyncConnection) -> OldestUnanswered:
+    """Return what has waited longest for a person, and the next suppression to expire."""
     report_at = select(security_report.c.created_at).where(OPEN).order_by(security_report.c.id).limit(1)
     in_review = select(submission.c.updated_at).where(submission.c.state == State.NEEDS_REVIEW.value)
     review_at = in_review.order_by(submission.c.updated_at, submission.c.id).limit(1)
     until = select(func.min(suppression.c.until)).where(suppression.c.ended_at.is_(None))
     facts = select(report_at.scalar_subquery(), review_at.scalar_subquery(), until.scalar_subquery())
-    return Unanswered(*(await db.execute(facts)).one())
+    return OldestUnanswered(*(await db.execute(facts)).one())
 
 
 def _read() -> Select[Any]:

@@ -1,4 +1,4 @@
-"""The audit trail: who did what to what, append-only."""
+"""Audit events: an append-only record of administrative actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,6 @@ from assay.store.tables import audit_event
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One entry of the trail."""
-
     id: int
     actor: str
     action: str
@@ -29,13 +27,13 @@ async def record_audit(
     subject: str,
     detail: Mapping[str, object] | None = None,
 ) -> None:
-    """Add an entry, in the transaction of what it tells of: either both are there or neither."""
+    """Add an event, in the transaction of the action it records."""
     values = {"actor": caller_name, "action": action, "subject": subject, "detail": dict(detail or {})}
     await db.execute(insert(audit_event).values(values))
 
 
 async def list_audit(db: AsyncConnection, before: int | None, limit: int) -> list[AuditEvent]:
-    """A page, newest first, from after the entry `before`."""
+    """Return a page of events, newest first, with ids below `before`."""
     statement = select(
         audit_event.c.id,
         audit_event.c.actor,

@@ -1,12 +1,12 @@
-"""What has served its purpose is deleted, so much at a time that nobody notices."""
+"""Deleting records that are no longer needed, in limited batches."""
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 AT_MOST = 50_000
-# Answers of GitHub, of a kilobyte or less each.
-MOST_ANSWERS = 50_000
-FORGOTTEN = tuple(
+# Responses of GitHub, of up to a kilobyte each.
+MAX_CACHED_RESPONSES = 50_000
+STATEMENTS = tuple(
     text(statement)
     for statement in (
         """
@@ -39,7 +39,7 @@ FORGOTTEN = tuple(
         """,
         f"""
         DELETE FROM github_answer WHERE (key, url) IN (
-            SELECT key, url FROM github_answer ORDER BY kept_at DESC OFFSET {MOST_ANSWERS} LIMIT :at_most
+            SELECT key, url FROM github_answer ORDER BY kept_at DESC OFFSET {MAX_CACHED_RESPONSES} LIMIT :at_most
         )
         """,
         """
@@ -69,9 +69,10 @@ FORGOTTEN = tuple(
 )
 
 
-async def forget_old_records(db: AsyncConnection, at_most: int = AT_MOST) -> int:
-    """The queue's log, processes not seen and deliveries after a day; answers and scan nodes not seen after a week;
-    runs of discovery, what GitHub said, and tokens of people that were good until then after a month. At most so many
-    of each kind; returns how many rows.
+async def delete_expired_records(db: AsyncConnection, at_most: int = AT_MOST) -> int:
+    """Delete expired records, at most `at_most` of each kind, and return how many rows.
+
+    After a day: the queue's log, processes not seen, deliveries. After a week: idempotency keys, scan nodes not seen.
+    After a month: discovery runs, facts about GitHub tokens, expired tokens of people.
     """
-    return sum([(await db.execute(statement, {"at_most": at_most})).rowcount for statement in FORGOTTEN])
+    return sum([(await db.execute(statement, {"at_most": at_most})).rowcount for statement in STATEMENTS])

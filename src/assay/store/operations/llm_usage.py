@@ -1,4 +1,4 @@
-"""What the judge spends in a day, for all processes together, and how its endpoint does."""
+"""The daily cost of the judge over all processes, and the state of its endpoint."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -6,9 +6,9 @@ from datetime import date, datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.judgement import Usage
+from assay.model.verdict import Usage
 
-# Set aside before a call is made, so that any number of processes stop at the same sum.
+# Reserved before a call is made, so that all processes together stay within the budget.
 RESERVE = text(
     """
     INSERT INTO llm_day AS today (day, calls, cost_micros)
@@ -63,7 +63,7 @@ READ = text(
 
 @dataclass(frozen=True, slots=True)
 class JudgeRecord:
-    """The judge as the database knows it. Second looks are counted up to a bound."""
+    """Cost and state of the judge. Waiting rescans (`second_looks`) are counted up to a limit."""
 
     spent_micros: int = 0
     calls: int = 0
@@ -77,38 +77,36 @@ class JudgeRecord:
     oldest_second_look_at: datetime | None = None
 
 
-async def reserve(db: AsyncConnection, now: datetime, cost_micros: int, budget_micros: int | None) -> bool:
-    """Set so much aside of the budget of the day; False, and the day is stopped, if there is not so much left."""
-    given = {"day": now.date(), "cost": cost_micros, "budget": budget_micros}
-    if (await db.execute(RESERVE, given)).one_or_none() is not None:
+async def reserve_cost(db: AsyncConnection, now: datetime, cost_micros: int, budget_micros: int | None) -> bool:
+    """Reserve a cost in the budget of the day. If it is exceeded, return False and record when the judge stopped."""
+    params = {"day": now.date(), "cost": cost_micros, "budget": budget_micros}
+    if (await db.execute(RESERVE, params)).one_or_none() is not None:
         return True
     await db.execute(STOP, {"day": now.date(), "now": now})
     return False
 
 
 async def settle_cost(db: AsyncConnection, day: date, reserved_micros: int, usage: Usage) -> None:
-    """What it cost after all takes the place of what was set aside."""
-    given = {
+    """Replace the reserved cost by the actual one."""
+    params = {
         "day": day,
         "reserved": reserved_micros,
         "cost": usage.cost_micros,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
     }
-    await db.execute(SETTLE, given)
+    await db.execute(SETTLE, params)
 
 
-async def note_answer(db: AsyncConnection, model: str, now: datetime) -> None:
-    """The endpoint has answered as it should."""
+async def record_answer(db: AsyncConnection, model: str, now: datetime) -> None:
     await db.execute(ANSWERED, {"model": model, "now": now})
 
 
-async def note_no_answer(db: AsyncConnection, model: str, now: datetime, problem: str) -> None:
-    """It has not."""
+async def record_endpoint_failure(db: AsyncConnection, model: str, now: datetime, problem: str) -> None:
     await db.execute(FAILED, {"model": model, "now": now, "problem": problem[:500]})
 
 
 async def read_judge_record(db: AsyncConnection, now: datetime, model: str | None, at_most: int) -> JudgeRecord:
-    """In one statement that costs the same at any size."""
+    """Read the record in one statement whose cost does not grow with the registry."""
     row = (await db.execute(READ, {"day": now.date(), "model": model or "", "at_most": at_most})).one()
     return JudgeRecord(**{**row._mapping, "failures": row.failures or 0})

@@ -1,25 +1,25 @@
-"""What is known of each chore: when it last worked, how long it took, how often it has failed since.
+"""Periodic jobs: last success, duration, and failures since.
 
-Success is written in the transaction that did the work, failure in one of its own. The clock is the database's.
+Success is recorded in the transaction that did the work, failure in a separate one. All times are those of the
+database.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zlib import crc32
 
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.store.database.locks import PERIODIC_JOBS, lock_key
 from assay.store.tables import chore
 
-LOCKS = 20_260_104
-LONGEST_ERROR = 500
-# One round trip: whoever holds the lock also has its statements limited, until the end of the transaction.
+MAX_ERROR_LENGTH = 500
+# One round trip: the lock, and a statement timeout until the end of the transaction.
 LOCK = text("SELECT pg_try_advisory_xact_lock(:locks, :name), set_config('statement_timeout', :milliseconds, true)")
-# A turn that failed was a turn, too: a chore that cannot work is tried at its interval and not without a pause.
+# A failed run counts, too: a job that fails is retried at its interval, not continuously.
 SECONDS_LEFT = text(
     """
     SELECT :every_seconds - extract(epoch FROM clock_timestamp() - greatest(succeeded_at, failed_at))
@@ -54,8 +54,8 @@ FAILED = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """How often a chore is due, and how long it may take."""
+class JobSchedule:
+    """The interval and time limit of a periodic job."""
 
     name: str
     every_seconds: float
@@ -63,15 +63,14 @@ class Rhythm:
 
     @property
     def values(self) -> dict[str, object]:
-        """As columns."""
         return {"name": self.name, "every_seconds": self.every_seconds, "budget_seconds": self.budget_seconds}
 
 
 @dataclass(frozen=True, slots=True)
-class ChoreRecord:
-    """A chore and its past. `failures` are those since it last worked."""
+class PeriodicJobRecord:
+    """A periodic job and its history. `failures` counts those since the last success."""
 
-    rhythm: Rhythm
+    schedule: JobSchedule
     known_since: datetime
     succeeded_at: datetime | None
     duration_ms: float | None
@@ -81,45 +80,43 @@ class ChoreRecord:
     failures: int
 
 
-async def register_chores(db: AsyncConnection, rhythms: Sequence[Rhythm]) -> None:
-    """Make chores known before they have ever worked; those of other releases are forgotten unless they still work."""
-    names = [rhythm.name for rhythm in rhythms]
+async def register_periodic_jobs(db: AsyncConnection, schedules: Sequence[JobSchedule]) -> None:
+    """Register periodic jobs before their first run, and delete those of other releases."""
+    names = [schedule.name for schedule in schedules]
     await db.execute(delete(chore).where(chore.c.name.not_in(names)))
-    fresh = insert(chore).values([rhythm.values for rhythm in rhythms])
-    rhythm = {column: fresh.excluded[column] for column in ("every_seconds", "budget_seconds")}
-    await db.execute(fresh.on_conflict_do_update(index_elements=[chore.c.name], set_=rhythm))
+    fresh = insert(chore).values([schedule.values for schedule in schedules])
+    schedule = {column: fresh.excluded[column] for column in ("every_seconds", "budget_seconds")}
+    await db.execute(fresh.on_conflict_do_update(index_elements=[chore.c.name], set_=schedule))
 
 
-async def lock_chore(db: AsyncConnection, rhythm: Rhythm) -> bool:
-    """Until the end of the transaction nobody else can do it, and no statement may outlast its budget."""
-    number = crc32(rhythm.name.encode())
+async def lock_periodic_job(db: AsyncConnection, schedule: JobSchedule) -> bool:
+    """Lock a job until the end of the transaction and limit its statements to its budget; False if it is locked."""
     parameters = {
-        "locks": LOCKS,
-        "name": number - (1 << 32) if number >> 31 else number,
-        "milliseconds": str(max(1, round(rhythm.budget_seconds * 1000))),
+        "locks": PERIODIC_JOBS,
+        "name": lock_key(schedule.name),
+        "milliseconds": str(max(1, round(schedule.budget_seconds * 1000))),
     }
     return bool((await db.execute(LOCK, parameters)).one()[0])
 
 
-async def seconds_until_due(db: AsyncConnection, rhythm: Rhythm) -> float:
-    """How long until somebody should do it again; zero or less if it is due."""
-    parameters = {"name": rhythm.name, "every_seconds": rhythm.every_seconds}
+async def seconds_until_due(db: AsyncConnection, schedule: JobSchedule) -> float:
+    """Return the seconds until the job is due; zero or less if it is."""
+    parameters = {"name": schedule.name, "every_seconds": schedule.every_seconds}
     left = (await db.execute(SECONDS_LEFT, parameters)).scalar_one_or_none()
     return float(left) if left is not None else 0
 
 
-async def record_success(db: AsyncConnection, rhythm: Rhythm, amount: int) -> None:
-    """It worked, if the caller's transaction commits."""
-    await db.execute(SUCCEEDED, {**rhythm.values, "amount": amount})
+async def record_success(db: AsyncConnection, schedule: JobSchedule, amount: int) -> None:
+    """Record a success in the caller's transaction."""
+    await db.execute(SUCCEEDED, {**schedule.values, "amount": amount})
 
 
-async def record_failure(db: AsyncConnection, rhythm: Rhythm, error: str, seconds: float) -> None:
-    """It did not work, after so many seconds."""
-    await db.execute(FAILED, {**rhythm.values, "error": error[:LONGEST_ERROR], "seconds": seconds})
+async def record_failure(db: AsyncConnection, schedule: JobSchedule, error: str, seconds: float) -> None:
+    """Record a failure after this many seconds."""
+    await db.execute(FAILED, {**schedule.values, "error": error[:MAX_ERROR_LENGTH], "seconds": seconds})
 
 
-async def list_chores(db: AsyncConnection) -> list[ChoreRecord]:
-    """All chores, by name."""
+async def list_periodic_jobs(db: AsyncConnection) -> list[PeriodicJobRecord]:
     statement = select(
         chore.c.name,
         chore.c.every_seconds,
@@ -136,15 +133,15 @@ async def list_chores(db: AsyncConnection) -> list[ChoreRecord]:
 
 
 async def read_position(db: AsyncConnection, name: str) -> str | None:
-    """Where a chore goes on; None at the beginning of its list."""
+    """Return where a job continues; None at the start of its list."""
     return (await db.execute(select(chore.c.position).where(chore.c.name == name))).scalar_one_or_none()
 
 
 async def save_position(db: AsyncConnection, name: str, position: str | None) -> None:
-    """Where it goes on next time, if the caller's transaction commits."""
+    """Save where the job continues, in the caller's transaction."""
     await db.execute(update(chore).where(chore.c.name == name).values(position=position))
 
 
-def _record(row: Sequence[Any]) -> ChoreRecord:
+def _record(row: Sequence[Any]) -> PeriodicJobRecord:
     name, every_seconds, budget_seconds, *past = row
-    return ChoreRecord(Rhythm(name, every_seconds, budget_seconds), *past)
+    return PeriodicJobRecord(JobSchedule(name, every_seconds, budget_seconds), *past)

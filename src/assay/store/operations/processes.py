@@ -1,4 +1,4 @@
-"""The processes of this registry, and when each was last seen. The clock is the database's."""
+"""Processes of the registry and their heartbeats. All times are those of the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import process
 
-AT_MOST = 100
+MAX_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """A process that has said that it is there."""
+    """A process and its heartbeat."""
 
     id: UUID
     kind: str
@@ -28,7 +28,7 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class SeenProcess:
-    """What others may know of a process."""
+    """A process as shown to operators."""
 
     id: UUID
     kind: str
@@ -40,7 +40,7 @@ class SeenProcess:
 
 
 async def write_process(db: AsyncConnection, row: ProcessRow) -> None:
-    """It is there now; if its row was forgotten meanwhile, it comes back."""
+    """Write a heartbeat. Inserts the row again if it has expired."""
     values = {"kind": row.kind, "host": row.host, "pid": row.pid, "version": row.version, "ruleset": row.ruleset}
     fresh = insert(process).values(id=row.id, in_flight=row.in_flight, **values)
     seen = {"in_flight": fresh.excluded.in_flight, "seen_at": func.now()}
@@ -48,12 +48,11 @@ async def write_process(db: AsyncConnection, row: ProcessRow) -> None:
 
 
 async def remove_process(db: AsyncConnection, number: UUID) -> None:
-    """It has stopped as it should."""
     await db.execute(delete(process).where(process.c.id == number))
 
 
 async def list_processes(db: AsyncConnection) -> list[SeenProcess]:
-    """The last hundred, most recently seen first."""
+    """Return up to MAX_LISTED processes, most recently seen first."""
     columns = (
         process.c.id,
         process.c.kind,
@@ -63,5 +62,5 @@ async def list_processes(db: AsyncConnection) -> list[SeenProcess]:
         process.c.seen_at,
         process.c.ruleset,
     )
-    statement = select(*columns).order_by(process.c.seen_at.desc(), process.c.id).limit(AT_MOST)
+    statement = select(*columns).order_by(process.c.seen_at.desc(), process.c.id).limit(MAX_LISTED)
     return [SeenProcess(*row) for row in await db.execute(statement)]

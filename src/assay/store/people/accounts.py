@@ -1,4 +1,4 @@
-"""Accounts: GitHub's, found by its number, and our own, found by their login."""
+"""Accounts: of GitHub users, identified by their GitHub id, and local ones, identified by login."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,34 +24,33 @@ IS_LOCAL = account.c.github_id.is_(None)
 
 
 async def find_account(db: AsyncConnection, account_id: UUID) -> Account | None:
-    """The account of this id."""
     row = (await db.execute(select(*COLUMNS).where(account.c.id == account_id))).one_or_none()
     return account_of(row) if row else None
 
 
 async def lock_account(db: AsyncConnection, account_id: UUID) -> Account | None:
-    """The same; whatever else gives or takes its proofs waits until this transaction ends."""
+    """Lock an account; other changes of its credentials wait until the end of the transaction."""
     statement = select(*COLUMNS).where(account.c.id == account_id).with_for_update(key_share=True)
     row = (await db.execute(statement)).one_or_none()
     return account_of(row) if row else None
 
 
-async def find_local(db: AsyncConnection, login: str) -> tuple[Account, str] | None:
-    """Our own account of this login, in any case, and the hash of its password."""
+async def find_local_account(db: AsyncConnection, login: str) -> tuple[Account, str] | None:
+    """Return the local account with this login (case-insensitive) and its password hash."""
     statement = select(*COLUMNS, account.c.password_hash).where(IS_LOCAL, func.lower(account.c.login) == login.lower())
     row = (await db.execute(statement)).one_or_none()
     return (account_of(row), row.password_hash) if row else None
 
 
-async def add_local(db: AsyncConnection, account_id: UUID, login: str, password_hash: str) -> bool:
-    """A new administrator with a password; False if the login is taken."""
+async def add_local_account(db: AsyncConnection, account_id: UUID, login: str, password_hash: str) -> bool:
+    """Add an administrator with a password; False if the login is taken."""
     values = {"id": account_id, "login": login, "role": Role.SUPER_ADMIN, "password_hash": password_hash}
     added = await db.execute(upsert(account).values(values).on_conflict_do_nothing())
     return added.rowcount == 1
 
 
-async def lock_github(db: AsyncConnection, github_id: int, login: str, new_id: UUID) -> tuple[Account, bool]:
-    """The account of this person, locked and under its present login; whether it is new."""
+async def lock_github_account(db: AsyncConnection, github_id: int, login: str, new_id: UUID) -> tuple[Account, bool]:
+    """Find or add the account of a GitHub user, update its login and lock it. Returns whether it is new."""
     values = {"id": new_id, "github_id": github_id, "login": login, "role": Role.USER}
     added = await db.execute(upsert(account).values(values).on_conflict_do_nothing())
     renamed = update(account).where(account.c.github_id == github_id).values(login=login).returning(*COLUMNS)
@@ -59,38 +58,36 @@ async def lock_github(db: AsyncConnection, github_id: int, login: str, new_id: U
 
 
 async def set_role(db: AsyncConnection, account_id: UUID, role: Role) -> None:
-    """What the account may do from now on."""
     await db.execute(update(account).where(account.c.id == account_id).values(role=role))
 
 
-async def enable(db: AsyncConnection, account_id: UUID, password_hash: str) -> None:
-    """Let a disabled account of ours in again, with a new password."""
+async def enable_account(db: AsyncConnection, account_id: UUID, password_hash: str) -> None:
+    """Enable a disabled local account with a new password."""
     values = {"disabled_at": None, "password_hash": password_hash}
     await db.execute(update(account).where(account.c.id == account_id).values(values))
 
 
-async def disable(db: AsyncConnection, login: str, now: datetime) -> list[Account]:
-    """Close every account of this login, GitHub's and ours, and end their sessions and tokens."""
-    named = (func.lower(account.c.login) == login.lower(), account.c.disabled_at.is_(None))
-    closed = await db.execute(update(account).where(*named).values(disabled_at=now).returning(*COLUMNS))
-    accounts = [account_of(row) for row in closed]
-    await revoke_proofs(db, [each.id for each in accounts], now)
+async def disable_accounts(db: AsyncConnection, login: str, now: datetime) -> list[Account]:
+    """Disable all accounts with this login, local and of GitHub, and revoke their sessions and tokens."""
+    is_named = (func.lower(account.c.login) == login.lower(), account.c.disabled_at.is_(None))
+    disabled = await db.execute(update(account).where(*is_named).values(disabled_at=now).returning(*COLUMNS))
+    accounts = [account_of(row) for row in disabled]
+    await revoke_credentials(db, [each.id for each in accounts], now)
     return accounts
 
 
-async def revoke_proofs(db: AsyncConnection, account_ids: Sequence[UUID], now: datetime) -> None:
-    """No session and no token of these accounts is good any more."""
-    for proof in (account_session, account_token):
-        theirs = proof.c.account_id.in_(account_ids), proof.c.revoked_at.is_(None)
-        await db.execute(update(proof).where(*theirs).values(revoked_at=now))
+async def revoke_credentials(db: AsyncConnection, account_ids: Sequence[UUID], now: datetime) -> None:
+    """Revoke all sessions and tokens of these accounts."""
+    for credential in (account_session, account_token):
+        is_active = credential.c.account_id.in_(account_ids), credential.c.revoked_at.is_(None)
+        await db.execute(update(credential).where(*is_active).values(revoked_at=now))
 
 
 async def list_admins(db: AsyncConnection) -> list[Account]:
-    """Everybody who is or was given the rights of an administrator, oldest first."""
+    """Return all administrators, including disabled ones, oldest first."""
     statement = select(*COLUMNS).where(account.c.role == Role.SUPER_ADMIN).order_by(account.c.created_at)
     return [account_of(row) for row in await db.execute(statement)]
 
 
 def account_of(row: Row[*tuple[Any, ...]]) -> Account:
-    """A row of COLUMNS as a value."""
     return Account(row.id, row.login, Role(row.role), row.github_id, row.created_at, row.disabled_at)

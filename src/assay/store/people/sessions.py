@@ -1,4 +1,4 @@
-"""Sessions: one row a signed-in browser, found by the first half of its refresh token."""
+"""Sessions: one row per signed-in browser, found by the first half of its refresh token."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from assay.store.tables import account, account_session
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session and whose it is. The digests are of refresh tokens, which are not kept."""
+    """A session and its account. Only digests of refresh tokens are stored."""
 
     id: UUID
     account: Account
@@ -30,13 +30,12 @@ class Session:
 async def add_session(
     db: AsyncConnection, session_id: UUID, account_id: UUID, token_digest: str, expires_at: datetime
 ) -> None:
-    """A browser has signed in."""
     values = {"id": session_id, "account_id": account_id, "token_digest": token_digest, "expires_at": expires_at}
     await db.execute(insert(account_session).values(values))
 
 
 async def lock_session(db: AsyncConnection, session_id: UUID) -> Session | None:
-    """The session with its account as it is now; others who ask for it wait until this transaction ends."""
+    """Lock a session and return it with its account."""
     columns = (
         account_session.c.id.label("session_id"),
         account_session.c.token_digest,
@@ -68,7 +67,7 @@ async def lock_session(db: AsyncConnection, session_id: UUID) -> Session | None:
 
 
 async def is_open_session(db: AsyncConnection, session_id: UUID, now: datetime) -> bool:
-    """Whether its refresh token is still good."""
+    """Return whether the session is neither expired nor revoked."""
     is_open = account_session.c.revoked_at.is_(None), account_session.c.expires_at > now
     found = select(account_session.c.id).where(account_session.c.id == session_id, *is_open)
     return (await db.execute(found)).one_or_none() is not None
@@ -77,7 +76,7 @@ async def is_open_session(db: AsyncConnection, session_id: UUID, now: datetime) 
 async def rotate_session(
     db: AsyncConnection, session_id: UUID, token_digest: str, salt: bytes, now: datetime, expires_at: datetime
 ) -> None:
-    """From now on this token is the one; the one before is kept to know it again."""
+    """Replace the refresh token; the previous digest is kept to recognise its reuse."""
     values = {
         "previous_digest": account_session.c.token_digest,
         "token_digest": token_digest,
@@ -89,13 +88,13 @@ async def rotate_session(
 
 
 async def revoke_session(db: AsyncConnection, session_id: UUID, now: datetime) -> bool:
-    """No token of this session is good any more; False if that was so already."""
-    open_one = account_session.c.id == session_id, account_session.c.revoked_at.is_(None)
-    return (await db.execute(update(account_session).where(*open_one).values(revoked_at=now))).rowcount == 1
+    """Revoke a session; False if it was revoked before."""
+    is_open = account_session.c.id == session_id, account_session.c.revoked_at.is_(None)
+    return (await db.execute(update(account_session).where(*is_open).values(revoked_at=now))).rowcount == 1
 
 
-async def forget_sessions(db: AsyncConnection, now: datetime) -> None:
-    """Drop what can never be used again; what somebody else is dropping is left to them."""
-    over = or_(account_session.c.expires_at <= now, account_session.c.revoked_at.is_not(None))
-    found = select(account_session.c.id).where(over).with_for_update(skip_locked=True)
+async def delete_old_sessions(db: AsyncConnection, now: datetime) -> None:
+    """Delete expired and revoked sessions. Skips those locked by others."""
+    expired = or_(account_session.c.expires_at <= now, account_session.c.revoked_at.is_not(None))
+    found = select(account_session.c.id).where(expired).with_for_update(skip_locked=True)
     await db.execute(delete(account_session).where(account_session.c.id.in_(found)))

@@ -1,4 +1,4 @@
-"""Tokens of people: one row a token, found by the digest of what its holder shows; the token itself is not kept."""
+"""Tokens of accounts, found by their digest. The token itself is not stored."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ from assay.store.tables import account, account_token
 
 @dataclass(frozen=True, slots=True)
 class AccountToken:
-    """A token as its owner may see it; one without a label was made by an exchange."""
+    """A token as shown to its owner. Tokens without a label were created by a token exchange."""
 
     id: UUID
     label: str | None
@@ -35,7 +35,6 @@ COLUMNS = (
 
 
 async def add_token(db: AsyncConnection, token: AccountToken, account_id: UUID, token_digest: str) -> None:
-    """From now on whoever shows it is this account."""
     values = {
         "id": token.id,
         "account_id": account_id,
@@ -48,7 +47,7 @@ async def add_token(db: AsyncConnection, token: AccountToken, account_id: UUID, 
 
 
 async def find_token(db: AsyncConnection, token_digest: str, now: datetime) -> tuple[AccountToken, Account] | None:
-    """A token that is neither over nor revoked, and whose it is."""
+    """Return a token that is neither expired nor revoked, and its account."""
     statement = (
         select(*COLUMNS, *ACCOUNT_COLUMNS)
         .select_from(account_token.join(account))
@@ -59,21 +58,20 @@ async def find_token(db: AsyncConnection, token_digest: str, now: datetime) -> t
 
 
 async def list_tokens(db: AsyncConnection, account_id: UUID, now: datetime) -> list[AccountToken]:
-    """All that an account can be proved with, the oldest first."""
+    """Return the active tokens of an account, oldest first."""
     statement = select(*COLUMNS).where(account_token.c.account_id == account_id, *_live(now))
     return [_token(row) for row in await db.execute(statement.order_by(account_token.c.created_at, account_token.c.id))]
 
 
-async def note_use(db: AsyncConnection, token_id: UUID, now: datetime) -> None:
-    """It was shown."""
+async def record_token_use(db: AsyncConnection, token_id: UUID, now: datetime) -> None:
     await db.execute(update(account_token).where(account_token.c.id == token_id).values(last_used_at=now))
 
 
 async def revoke_token(db: AsyncConnection, account_id: UUID, token_id: UUID, now: datetime) -> AccountToken | None:
-    """It is good for nothing any more; None if this account has no such token."""
-    theirs = account_token.c.id == token_id, account_token.c.account_id == account_id, *_live(now)
-    ended = await db.execute(update(account_token).where(*theirs).values(revoked_at=now).returning(*COLUMNS))
-    row = ended.one_or_none()
+    """Revoke a token and return it; None if the account has no such active token."""
+    is_active = account_token.c.id == token_id, account_token.c.account_id == account_id, *_live(now)
+    revoked = await db.execute(update(account_token).where(*is_active).values(revoked_at=now).returning(*COLUMNS))
+    row = revoked.one_or_none()
     return _token(row) if row else None
 
 

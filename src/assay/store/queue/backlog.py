@@ -1,4 +1,4 @@
-"""What waits and what is being worked on: the oldest of each, found without looking at the others."""
+"""The oldest submissions of the backlog, found by index without reading the others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ OLDEST = text(
         for state in sorted(ACTIVE)
     )
 )
-# A submission that is tried again and again is touched each time; its job is as old as its wait. One whose job is
-# missing is not touched any more. So the oldest is among the first of either order.
+# A retry updates the submission but keeps the job, so the job shows how long it has waited. A submission without a
+# job is no longer updated. The oldest is therefore among the first in one of the two orders.
 WAITING = text(
     f"""
     WITH job AS MATERIALIZED (
@@ -50,12 +50,11 @@ DUE_SINCE = text(
     ORDER BY execute_after LIMIT 1
     """
 )
-WAS_PAUSED = text("SELECT EXISTS (SELECT FROM queue_pause WHERE coalesce(resumed_at, expires_at) > :since)")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a submission stands: since when in its state, and since when in its round."""
+class OldestSubmission:
+    """The submission that has waited longest. `updated_at`: in its state since; `received_at`: in its cycle since."""
 
     id: UUID
     state: State
@@ -63,27 +62,22 @@ class Standing:
     received_at: datetime
 
 
-async def find_oldest(db: AsyncConnection) -> Mapping[State, Standing]:
-    """For each active state that has any, the submission that has been in it longest."""
-    return {each.state: each for each in map(_standing, await db.execute(OLDEST))}
+async def find_oldest(db: AsyncConnection) -> Mapping[State, OldestSubmission]:
+    """Return the submission that has been in each active state for longest; states without any are left out."""
+    return {each.state: each for each in map(_submission, await db.execute(OLDEST))}
 
 
-async def find_oldest_waiting(db: AsyncConnection, now: datetime) -> Standing | None:
-    """The submission that nobody works on and that has waited longest since its round began."""
+async def find_oldest_waiting(db: AsyncConnection, now: datetime) -> OldestSubmission | None:
+    """Return the submission that is not being processed and has waited longest since its cycle began."""
     row = (await db.execute(WAITING, {"now": now})).one_or_none()
-    return _standing(row) if row else None
+    return _submission(row) if row else None
 
 
 async def find_due_since(db: AsyncConnection, entrypoint: str) -> datetime | None:
-    """Since when some job could have been taken; it may be in the future. None if no job waits."""
+    """Return when the first queued job is or was due, possibly in the future; None if no job is queued."""
     return (await db.execute(DUE_SINCE, {"entrypoint": entrypoint})).scalar_one_or_none()
 
 
-async def was_paused(db: AsyncConnection, since: datetime) -> bool:
-    """Whether the queue was paused at any time since then."""
-    return bool((await db.execute(WAS_PAUSED, {"since": since})).scalar_one())
-
-
-def _standing(row: Sequence[Any]) -> Standing:
+def _submission(row: Sequence[Any]) -> OldestSubmission:
     number, state, updated_at, received_at = row
-    return Standing(number, State(state), updated_at, received_at)
+    return OldestSubmission(number, State(state), updated_at, received_at)

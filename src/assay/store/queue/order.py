@@ -1,4 +1,4 @@
-"""The line of jobs, in the order in which workers have taken or will take them."""
+"""Jobs in the order in which workers have claimed or will claim them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.job import ENTRYPOINT, Job
 
-# Running; due, by priority and age; waiting for their time, by that time; held after an accident.
+# Running; due, by priority and id; due later, by time; held after a failure.
 RUNNING, DUE, LATER, HELD = range(4)
-FIRST = -(2**62)
+LOWEST_WEIGHT = -(2**62)
 WALKS = {
     RUNNING: text(
         """
@@ -20,7 +20,7 @@ WALKS = {
         ORDER BY id LIMIT :most
         """
     ),
-    # The rest of one priority and then the lower ones: together no index has them in this order from the middle.
+    # The rest of one priority, then the lower priorities: no index provides this order from the middle.
     DUE: text(
         """
         (
@@ -55,7 +55,7 @@ WALKS = {
         """
     ),
 }
-TURNS = text(
+CLAIM_ORDERS = text(
     """
     SELECT dedupe_key, id,
         CASE WHEN status = 'picked' THEN 0 WHEN status = 'failed' THEN 3
@@ -67,36 +67,38 @@ TURNS = text(
 )
 
 
-class Turn(NamedTuple):
-    """When a job's turn comes: lower is earlier."""
+class ClaimOrder(NamedTuple):
+    """The sort key of a job in the order of claims."""
 
     rank: int
     weight: int
     id: int
 
 
-START = Turn(RUNNING, FIRST, -1)
+START = ClaimOrder(RUNNING, LOWEST_WEIGHT, -1)
 
 
-async def list_line(db: AsyncConnection, *, after: Turn | None, limit: int) -> list[tuple[Turn, Job]]:
-    """The next jobs of the line; one statement for each group that is reached."""
+async def list_jobs_in_claim_order(
+    db: AsyncConnection, *, after: ClaimOrder | None, limit: int
+) -> list[tuple[ClaimOrder, Job]]:
+    """Return the next jobs after a key, with one statement for each group that is reached."""
     start = after or START
-    found: list[tuple[Turn, Job]] = []
+    found: list[tuple[ClaimOrder, Job]] = []
     for rank in range(start.rank, HELD + 1):
         if len(found) == limit:
             break
-        weight, number = start[1:] if rank == start.rank else (FIRST, -1)
-        given = {"entrypoint": ENTRYPOINT, "weight": weight, "id": number, "most": limit - len(found)}
-        rows = await db.execute(WALKS[rank], given)
-        found += [(Turn(rank, row.weight, row.id), _job(row.dedupe_key)) for row in rows]
+        weight, number = start[1:] if rank == start.rank else (LOWEST_WEIGHT, -1)
+        params = {"entrypoint": ENTRYPOINT, "weight": weight, "id": number, "most": limit - len(found)}
+        rows = await db.execute(WALKS[rank], params)
+        found += [(ClaimOrder(rank, row.weight, row.id), _job(row.dedupe_key)) for row in rows]
     return found
 
 
-async def find_turns(db: AsyncConnection, jobs: Sequence[Job]) -> dict[UUID, Turn]:
-    """When the turn of each of these comes; jobs that are over are left out."""
+async def find_claim_orders(db: AsyncConnection, jobs: Sequence[Job]) -> dict[UUID, ClaimOrder]:
+    """Return the sort key of each job by submission; finished jobs are left out."""
     subjects = {job.key: job.subject_id for job in jobs}
-    rows = await db.execute(TURNS, {"keys": list(subjects)})
-    return {subjects[row.dedupe_key]: Turn(row.rank, row.weight, row.id) for row in rows}
+    rows = await db.execute(CLAIM_ORDERS, {"keys": list(subjects)})
+    return {subjects[row.dedupe_key]: ClaimOrder(row.rank, row.weight, row.id) for row in rows}
 
 
 def _job(key: str) -> Job:

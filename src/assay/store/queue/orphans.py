@@ -1,7 +1,7 @@
-"""Orphans: active submissions that no job stands for, so that nobody would ever work on them.
+"""Orphans: active submissions without a job, which would never be processed.
 
-There is no index of what is missing. The backlog is gone through some of it at a time, oldest first; the states in
-which a worker has a submission are few and looked at every time.
+No index can find a missing job, so the backlog is checked in windows, oldest first. Submissions in the states in
+which a worker holds them are few and are checked every time.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.submission import ACTIVE, State
 from assay.store.tables.base import quoted
 
-# Laterals with a limit are looked up row by row; as a join, the whole queue might be read to find a few.
+# Lateral joins with LIMIT are looked up row by row; a plain join might read the whole queue.
 JOBS = """
     LEFT JOIN LATERAL (
         SELECT 1 AS found FROM pgqueuer
@@ -25,8 +25,8 @@ JOBS = """
         SELECT 1 AS found FROM pgqueuer WHERE dedupe_key = {row}.id || ':' || {row}.cycle AND status = 'failed' LIMIT 1
     ) AS held ON true
 """
-# Materialized, so that the walk along the index ends at the limit before anything is looked up.
-LOOK = text(
+# Materialised, so that the index walk ends at the limit before any job is looked up.
+FIND = text(
     "WITH looked_at AS MATERIALIZED ("
     + " UNION ALL ".join(
         f"""(
@@ -50,7 +50,7 @@ END_OF_WINDOW = text(
     ORDER BY updated_at, id OFFSET :at_most - 1 LIMIT 1
     """
 )
-# What has been locked is looked at again: it may have moved on while nobody held it.
+# Checked again after locking: the submission may have changed before it was locked.
 LOCK = text(
     f"""
     SELECT id, cycle, priority FROM submission
@@ -59,46 +59,43 @@ LOCK = text(
     FOR NO KEY UPDATE SKIP LOCKED
     """
 )
-STILL = text(
+STILL_ORPHANED = text(
     f"""
     SELECT submission.id, cycle, priority FROM submission {JOBS.format(row="submission")}
     WHERE submission.id = ANY(:ids) AND job.found IS NULL AND held.found IS NULL
     """
 )
-Position = tuple[datetime, UUID]
+OrphanCursor = tuple[datetime, UUID]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """Which of the waiting submissions are looked at: so many, after a position, untouched since `before`."""
+class OrphanWindow:
+    """The part of the backlog to check: at most `at_most` rows after a cursor that did not change since `before`."""
 
-    after: Position
+    after: OrphanCursor
     before: datetime
     now: datetime
     at_most: int
 
     @property
     def values(self) -> dict[str, object]:
-        """As parameters."""
         moment, number = self.after
         return {"after_moment": moment, "after_id": number, "before": self.before, "at_most": self.at_most}
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """An active submission that has no job."""
-
     id: UUID
     updated_at: datetime
 
 
-async def find_orphans(db: AsyncConnection, window: Window) -> list[Orphan]:
-    """Those of a window, oldest first."""
-    return [Orphan(*row) for row in await db.execute(LOOK, {**window.values, "now": window.now})]
+async def find_orphans(db: AsyncConnection, window: OrphanWindow) -> list[Orphan]:
+    """Return the orphans in a window, oldest first."""
+    return [Orphan(*row) for row in await db.execute(FIND, {**window.values, "now": window.now})]
 
 
-async def end_of(db: AsyncConnection, window: Window) -> Position | None:
-    """Where the next window starts; None if this one reaches the end of the backlog."""
+async def find_window_end(db: AsyncConnection, window: OrphanWindow) -> OrphanCursor | None:
+    """Return the cursor of the next window; None if this one reaches the end of the backlog."""
     row = (await db.execute(END_OF_WINDOW, window.values)).one_or_none()
     return (row.updated_at, row.id) if row else None
 
@@ -106,7 +103,10 @@ async def end_of(db: AsyncConnection, window: Window) -> Position | None:
 async def lock_orphans(
     db: AsyncConnection, ids: Sequence[UUID], *, before: datetime, now: datetime
 ) -> list[tuple[UUID, int, int]]:
-    """Id, cycle and priority of those that are orphans now, locked: nobody can give them a job meanwhile."""
+    """Lock submissions that are still orphans, so that no other transaction enqueues them.
+
+    Returns id, cycle and priority of each.
+    """
     locked = await db.execute(LOCK, {"ids": list(ids), "before": before, "now": now})
-    still = await db.execute(STILL, {"ids": [row.id for row in locked]})
+    still = await db.execute(STILL_ORPHANED, {"ids": [row.id for row in locked]})
     return [(row.id, row.cycle, row.priority) for row in still]

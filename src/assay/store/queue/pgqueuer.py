@@ -1,4 +1,4 @@
-"""PgQueuer's names in our schema, given explicitly: it would read them from the environment."""
+"""PgQueuer's table names in this schema, set explicitly because PgQueuer would read them from the environment."""
 
 from pgqueuer.adapters.persistence.qb import (
     QueryBuilderEnvironment,
@@ -25,5 +25,5 @@ NAMES = DBSettings(
 
 
 def queries_on(driver: Driver) -> Queries:
-    """PgQueuer's statements on a connection or pool of ours."""
+    """Return PgQueuer's queries on a connection or pool."""
     return Queries(driver, QueryBuilderEnvironment(NAMES), QueryQueueBuilder(NAMES), QuerySchedulerBuilder(NAMES))

@@ -1,4 +1,4 @@
-"""Where jobs stand in the line: those that are due, in the order of claims, and then those whose time has not come."""
+"""Positions of jobs in the queue: due jobs in the order of claims, then delayed jobs by their due time."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.job import ENTRYPOINT, Job
 
-LOOK_AT_MOST = 10_000
+MAX_SCANNED = 10_000
 
-PLACES = text(
+QUEUED = text(
     """
     SELECT id, priority, execute_after, execute_after >= now() AS is_later, dedupe_key, EXISTS (
         SELECT FROM pgqueuer WHERE entrypoint = :entrypoint AND status = 'queued' AND execute_after >= now()
@@ -22,7 +22,7 @@ PLACES = text(
     FROM pgqueuer WHERE dedupe_key = ANY(:keys) AND status = 'queued'
     """
 )
-# Of one, in the index alone.
+# For a single job: counted in the index alone.
 BEFORE_ONE = text(
     """
     SELECT (
@@ -39,14 +39,14 @@ BEFORE_ONE = text(
     )
     """
 )
-# The job behind which nobody counts any more.
+# The last job whose exact position is counted.
 LAST_COUNTED = text(
     """
     SELECT priority, id FROM pgqueuer WHERE entrypoint = :entrypoint AND status = 'queued'
     ORDER BY priority DESC, id OFFSET :most - 1 LIMIT 1
     """
 )
-# All that stand before the furthest, in two walks that end there, counted between one wanted job and the next.
+# Counts all jobs before the furthest requested one in two index walks, in buckets between the requested jobs.
 BEFORE = """
     SELECT priority, width_bucket(id, CAST(:ids AS bigint[])) AS bucket, max(id) AS last_id, count(*) AS looked_at,
         count(*) AS due
@@ -63,7 +63,7 @@ BEFORE = """
     ) AS line
     GROUP BY priority, bucket
     """
-# The index alone knows who stands in the line; who of them is due, only the jobs themselves.
+# Without delayed jobs the index is enough; otherwise `execute_after` has to be read from the rows.
 IN_LINE = text(BEFORE)
 DUE_IN_LINE = text(BEFORE.replace("count(*) AS due", "count(*) FILTER (WHERE execute_after < now()) AS due"))
 ALL_DUE = text(
@@ -82,111 +82,109 @@ LATER = text(
     ) AS line WHERE id = ANY(:ids)
     """
 )
-COMMON: Mapping[str, object] = {"entrypoint": ENTRYPOINT, "most": LOOK_AT_MOST}
+COMMON: Mapping[str, object] = {"entrypoint": ENTRYPOINT, "most": MAX_SCANNED}
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """1 is the next to be claimed; if not exact, it is at least that. `due_at` is given if that is later than now."""
+    """The position in the order of claims, starting at 1; a lower bound if not exact. `due_at` is set if delayed."""
 
     number: int
     is_exact: bool
     due_at: datetime | None = None
 
 
-FAR = Position(LOOK_AT_MOST + 1, is_exact=False)
+OUT_OF_RANGE = Position(MAX_SCANNED + 1, is_exact=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A waiting job; lower comes first."""
-
+class _QueuedJob:
     id: int
     priority: int
     due_at: datetime
 
     @property
-    def turn(self) -> tuple[int, int]:
+    def claim_order(self) -> tuple[int, int]:
         return -self.priority, self.id
 
 
 async def find_positions(db: AsyncConnection, jobs: Sequence[Job]) -> dict[UUID, Position]:
-    """Of those that wait: what is running, over or unknown has no position. Looks at a bounded part of the line."""
+    """Return the positions of queued jobs by submission; others have none. Scans at most MAX_SCANNED jobs."""
     if not jobs:
         return {}
     subjects = {job.key: job.subject_id for job in jobs}
-    rows = (await db.execute(PLACES, {"keys": list(subjects), "entrypoint": ENTRYPOINT})).all()
-    later = [_place(row) for row in rows if row.is_later]
-    due = [_place(row) for row in rows if not row.is_later]
-    found = await _among_later(db, later) if later else {}
+    rows = (await db.execute(QUEUED, {"keys": list(subjects), "entrypoint": ENTRYPOINT})).all()
+    later = [_queued_job(row) for row in rows if row.is_later]
+    due = [_queued_job(row) for row in rows if not row.is_later]
+    found = await _positions_of_later(db, later) if later else {}
     if due and rows[0].others_are_later:
-        found |= await _count(db, due, DUE_IN_LINE)
+        found |= await _count_ahead(db, due, DUE_IN_LINE)
     elif due:
-        found |= await _among_due(db, due)
+        found |= await _positions_of_due(db, due)
     return {subjects[row.dedupe_key]: found[row.id] for row in rows}
 
 
-async def _among_due(db: AsyncConnection, places: Sequence[_Place]) -> dict[int, Position]:
-    """Of one, all before it are counted. Of many, those behind the last that is counted need no counting."""
-    if len(places) == 1:
-        return {places[0].id: await _before_one(db, places[0])}
+async def _positions_of_due(db: AsyncConnection, jobs: Sequence[_QueuedJob]) -> dict[int, Position]:
+    """Count the jobs ahead of a single job, or of those that are within the first MAX_SCANNED."""
+    if len(jobs) == 1:
+        return {jobs[0].id: await _position_of_one(db, jobs[0])}
     last = (await db.execute(LAST_COUNTED, COMMON)).one_or_none()
-    near = [place for place in places if last is None or place.turn <= (-last.priority, last.id)]
-    far = {place.id: FAR for place in places if place not in near}
-    return far | (await _count(db, near, IN_LINE) if near else {})
+    near = [job for job in jobs if last is None or job.claim_order <= (-last.priority, last.id)]
+    far = {job.id: OUT_OF_RANGE for job in jobs if job not in near}
+    return far | (await _count_ahead(db, near, IN_LINE) if near else {})
 
 
-async def _before_one(db: AsyncConnection, place: _Place) -> Position:
-    given = {**COMMON, "priority": place.priority, "id": place.id}
-    ahead = int((await db.execute(BEFORE_ONE, given)).scalar_one())
-    return Position(ahead + 1, is_exact=True) if ahead < LOOK_AT_MOST else FAR
+async def _position_of_one(db: AsyncConnection, job: _QueuedJob) -> Position:
+    params = {**COMMON, "priority": job.priority, "id": job.id}
+    ahead = int((await db.execute(BEFORE_ONE, params)).scalar_one())
+    return Position(ahead + 1, is_exact=True) if ahead < MAX_SCANNED else OUT_OF_RANGE
 
 
-async def _count(db: AsyncConnection, places: Sequence[_Place], statement: Any) -> dict[int, Position]:
-    ids = sorted(place.id for place in places)
-    furthest = max(places, key=lambda place: place.turn)
-    given = {**COMMON, "ids": ids, "priority": furthest.priority, "id": furthest.id}
-    counts = sorted((await db.execute(statement, given)).all(), key=lambda count: (-count.priority, count.bucket))
-    end = _end_of(counts, furthest.priority)
+async def _count_ahead(db: AsyncConnection, jobs: Sequence[_QueuedJob], statement: Any) -> dict[int, Position]:
+    ids = sorted(job.id for job in jobs)
+    furthest = max(jobs, key=lambda job: job.claim_order)
+    params = {**COMMON, "ids": ids, "priority": furthest.priority, "id": furthest.id}
+    counts = sorted((await db.execute(statement, params)).all(), key=lambda count: (-count.priority, count.bucket))
+    end = _scan_end(counts, furthest.priority)
     found: dict[int, Position] = {}
-    ahead, reached = 0, 0
-    for place in sorted(places, key=lambda place: place.turn):
-        bucket = bisect_left(ids, place.id)
-        while reached < len(counts) and (-counts[reached].priority, counts[reached].bucket) <= (
-            -place.priority,
+    ahead, next_count = 0, 0
+    for job in sorted(jobs, key=lambda job: job.claim_order):
+        bucket = bisect_left(ids, job.id)
+        while next_count < len(counts) and (-counts[next_count].priority, counts[next_count].bucket) <= (
+            -job.priority,
             bucket,
         ):
-            ahead, reached = ahead + counts[reached].due, reached + 1
-        is_exact = end is None or place.turn <= end
-        found[place.id] = Position(ahead + 1, is_exact) if ahead < LOOK_AT_MOST else FAR
+            ahead, next_count = ahead + counts[next_count].due, next_count + 1
+        is_exact = end is None or job.claim_order <= end
+        found[job.id] = Position(ahead + 1, is_exact) if ahead < MAX_SCANNED else OUT_OF_RANGE
     return found
 
 
-def _end_of(counts: Iterable[Row[Any]], lowest: int) -> tuple[int, int] | None:
-    """Where the counting stopped before it came to the furthest; None if it came there."""
+def _scan_end(counts: Iterable[Row[Any]], lowest: int) -> tuple[int, int] | None:
+    """Return where counting stopped before the furthest job; None if it was reached."""
     for walk in (
         [each for each in counts if each.priority > lowest],
         [each for each in counts if each.priority == lowest],
     ):
-        if sum(each.looked_at for each in walk) >= LOOK_AT_MOST:
+        if sum(each.looked_at for each in walk) >= MAX_SCANNED:
             return max((-each.priority, each.last_id) for each in walk)
     return None
 
 
-async def _among_later(db: AsyncConnection, places: Sequence[_Place]) -> dict[int, Position]:
-    """Behind all that are due, by the time at which their own comes."""
-    due, looked_at = (await db.execute(ALL_DUE, COMMON)).one()
-    rows = await db.execute(LATER, {**COMMON, "ids": [place.id for place in places]})
+async def _positions_of_later(db: AsyncConnection, jobs: Sequence[_QueuedJob]) -> dict[int, Position]:
+    """Place delayed jobs behind all due ones, by due time."""
+    due, scanned = (await db.execute(ALL_DUE, COMMON)).one()
+    rows = await db.execute(LATER, {**COMMON, "ids": [job.id for job in jobs]})
     numbers = {row.id: row.number for row in rows}
     return {
-        place.id: Position(
-            due + numbers.get(place.id, LOOK_AT_MOST + 1),
-            is_exact=looked_at < LOOK_AT_MOST and place.id in numbers,
-            due_at=place.due_at,
+        job.id: Position(
+            due + numbers.get(job.id, MAX_SCANNED + 1),
+            is_exact=scanned < MAX_SCANNED and job.id in numbers,
+            due_at=job.due_at,
         )
-        for place in places
+        for job in jobs
     }
 
 
-def _place(row: Row[Any]) -> _Place:
-    return _Place(row.id, row.priority, row.execute_after)
+def _queued_job(row: Row[Any]) -> _QueuedJob:
+    return _QueuedJob(row.id, row.priority, row.execute_after)

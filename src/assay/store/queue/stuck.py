@@ -1,7 +1,7 @@
-"""Stuck submissions: active ones whose lease has expired, or which have been in their state for too long.
+"""Stuck submissions: active for longer than the limit of their state, or with an expired lease.
 
-One ordered walk along the index a state, and one over the leases that have expired; the page is their merge. What is
-asked of the queue and of repositories is asked for the rows of the page only.
+A page merges one index walk per state and one over expired leases. Jobs and repositories are looked up only for the
+rows of the page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ AGED = " OR ".join(f"(state = '{state}' AND updated_at < :{state.lower()}_before
 WALKS: dict[str, str] = {
     state: f"FROM submission WHERE state = '{state}' AND updated_at < :{state.lower()}_before" for state in STATES
 }
-# Materialized, because only the index of leases finds these without walking through all that wait.
+# Materialised, because only the index of leases finds these without reading the whole backlog.
 EXPIRED = f"""expired AS MATERIALIZED (
     SELECT id, state, updated_at FROM submission WHERE lease_expires_at < :now AND state IN ({quoted(ACTIVE)})
 )"""
@@ -66,7 +66,7 @@ Thresholds = Mapping[State, timedelta]
 
 @dataclass(frozen=True, slots=True)
 class StuckRow:
-    """A stuck submission, its lease, and when its job is due; a job may be held by the queue, or missing."""
+    """A stuck submission, its lease, and when its job is due. The job may also be held or missing."""
 
     id: UUID
     state: State
@@ -81,9 +81,9 @@ class StuckRow:
 
 @dataclass(frozen=True, slots=True)
 class StuckCount:
-    """How many are stuck in each state because of their age, and how many others because of their lease.
+    """Submissions stuck by age in each state, and others stuck by an expired lease.
 
-    `left` are those among the waiting that a worker took and did not bring back.
+    `left` counts those in RECEIVED that a worker claimed and did not return.
     """
 
     by_state: Mapping[State, int]
@@ -92,26 +92,25 @@ class StuckCount:
 
     @property
     def total(self) -> int:
-        """All that are stuck."""
         return sum(self.by_state.values()) + self.by_lease
 
     @property
     def at_worker(self) -> int:
-        """Those that a worker has, or had; the others merely wait."""
+        """Submissions that a worker holds or held; the others are only waiting."""
         return self.total - self.by_state[State.RECEIVED] + self.left
 
 
 async def list_stuck(
     db: AsyncConnection, *, now: datetime, thresholds: Thresholds, after: tuple[datetime, UUID], at_most: int
 ) -> list[StuckRow]:
-    """Those after a position, longest in their state first."""
+    """Return stuck submissions after a cursor, longest in their state first."""
     moment, number = after
     position = {"after_moment": moment, "after_id": number, "at_most": at_most}
     return [_stuck_row(row) for row in await db.execute(PAGE, _moments(now, thresholds) | position)]
 
 
 async def count_stuck(db: AsyncConnection, *, now: datetime, thresholds: Thresholds, at_most: int) -> StuckCount:
-    """Each number is counted up to `at_most` and no further."""
+    """Count stuck submissions; each number is counted up to `at_most`."""
     rows = await db.execute(COUNT, _moments(now, thresholds) | {"at_most": at_most})
     numbers = {row.part: row.number for row in rows}
     return StuckCount({state: numbers[state] for state in STATES}, numbers["lease"], numbers["left"])

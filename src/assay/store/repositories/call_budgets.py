@@ -1,4 +1,4 @@
-"""What is left of each token's calls, for all processes: a share is taken in one statement, for one of them."""
+"""GitHub call budgets by token, shared by all processes. A share is reserved for a process in one statement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.call_budget import Aside, Share, Window
+from assay.model.github import CallShare, CallWindow, TokenCooldown
 from assay.store.database.database import Database
 from assay.store.database.records import json_text
 from assay.store.tables import github_allowance, github_token
 
-MOST_LISTED = 1_000
+MAX_LISTED = 1_000
 
-# Who waits for the row sees it as the one before left it, so no call is handed out twice.
+# FOR UPDATE reads the latest row, so no call is handed out twice.
 TAKE = text(
     """
     WITH held AS (
@@ -31,7 +31,7 @@ TAKE = text(
     RETURNING share.calls, github_allowance.remaining, github_allowance.resets_at
     """
 )
-NOTE = text(
+RECORD = text(
     """
     INSERT INTO github_allowance AS known (key, resource, remaining, resets_at)
     SELECT :key, resource, remaining, resets_at
@@ -44,8 +44,8 @@ NOTE = text(
             ELSE excluded.resets_at END
     """
 )
-# What goes back must have been taken out of the window that still runs.
-GIVE_BACK = text(
+# Only calls of the current window can be returned.
+RETURN_CALLS = text(
     """
     UPDATE github_allowance SET remaining = remaining + :calls
     WHERE key = :key AND resource = :resource AND resets_at <= CAST(:resets_at AS timestamptz) + interval '5 seconds'
@@ -55,64 +55,64 @@ GIVE_BACK = text(
 
 
 @dataclass(frozen=True)
-class AllowanceBook:
-    """The book in the database; `most` calls or one `part` of what is left are taken at once."""
+class DatabaseBudgetStore:
+    """Call budgets in the database. A share is at most `most` calls, or a fraction 1/`part` of the rest."""
 
     store: Database
     most: int
     part: int
 
-    async def take(self, key: str, seen: Window, now: float) -> Share | None:
-        """Calls for one process alone; None if no window is open."""
+    async def take_share(self, key: str, seen: CallWindow, now: float) -> CallShare | None:
+        """Reserve calls for this process; None if no window is open."""
         values = {"key": key, "resource": seen.resource, "seen": seen.remaining, "most": self.most, "part": self.part}
         moments = {"now": _moment(now), "resets_at": _moment(seen.resets_at)}
         async with self.store.begin() as db:
             row = (await db.execute(TAKE, values | moments)).one_or_none()
-        return Share(row.calls, row.remaining, row.resets_at.timestamp()) if row else None
+        return CallShare(row.calls, row.remaining, row.resets_at.timestamp()) if row else None
 
-    async def note(self, key: str, windows: Sequence[Window], now: float) -> None:
-        """Begin windows where the last are over; within one, what is left only falls."""
+    async def record_windows(self, key: str, windows: Sequence[CallWindow], now: float) -> None:
+        """Record windows reported by GitHub. Within a window, the remaining calls only decrease."""
         rows = [
             {"resource": each.resource, "remaining": each.remaining, "resets_at": _moment(each.resets_at).isoformat()}
             for each in windows
         ]
         async with self.store.begin() as db:
-            await db.execute(NOTE, {"key": key, "rows": json_text(rows), "now": _moment(now)})
+            await db.execute(RECORD, {"key": key, "rows": json_text(rows), "now": _moment(now)})
 
-    async def give_back(self, key: str, resource: str, calls: int, resets_at: float) -> None:
-        """Calls that were taken and not made."""
+    async def return_calls(self, key: str, resource: str, calls: int, resets_at: float) -> None:
+        """Return reserved calls that were not made."""
         values = {"key": key, "resource": resource, "calls": calls, "resets_at": _moment(resets_at)}
         async with self.store.begin() as db:
-            await db.execute(GIVE_BACK, values)
+            await db.execute(RETURN_CALLS, values)
 
-    async def set_aside(self, key: str, until: Aside) -> None:
-        """Let all processes leave a token alone."""
+    async def set_cooldown(self, key: str, until: TokenCooldown) -> None:
+        """Stop all processes from using a token until then."""
         async with self.store.begin() as db:
-            await _set_aside(db, key, until)
+            await _set_cooldown(db, key, until)
 
-    async def read_asides(self, keys: Sequence[str]) -> Mapping[str, Aside]:
-        """Which of these are to be left alone."""
+    async def read_cooldowns(self, keys: Sequence[str]) -> Mapping[str, TokenCooldown]:
+        """Return the cooldowns of these tokens."""
         columns = (github_token.c.key, github_token.c.rests_until, github_token.c.refused_until)
         async with self.store.begin() as db:
             rows = await db.execute(select(*columns).where(github_token.c.key.in_(keys)))
-            return {key: Aside(_seconds(rests), _seconds(refused)) for key, rests, refused in rows}
+            return {key: TokenCooldown(_seconds(rests), _seconds(refused)) for key, rests, refused in rows}
 
 
 async def count_refused(db: AsyncConnection) -> int:
-    """Tokens that GitHub did not take lately."""
+    """Count tokens that GitHub refused recently."""
     statement = select(func.count()).where(github_token.c.refused_until > func.now())
     return (await db.execute(statement)).scalar_one()
 
 
 async def list_calls_left(db: AsyncConnection, now: datetime) -> dict[tuple[str, str], int]:
-    """Calls that no process has taken yet, by key and resource, of the windows that are open."""
+    """Return the calls not yet reserved, by key and resource, in open windows."""
     left = github_allowance
     statement = select(left.c.key, left.c.resource, left.c.remaining).where(left.c.resets_at > now)
-    rows = await db.execute(statement.order_by(left.c.key, left.c.resource).limit(MOST_LISTED))
+    rows = await db.execute(statement.order_by(left.c.key, left.c.resource).limit(MAX_LISTED))
     return {(key, resource): remaining for key, resource, remaining in rows}
 
 
-async def _set_aside(db: AsyncConnection, key: str, until: Aside) -> None:
+async def _set_cooldown(db: AsyncConnection, key: str, until: TokenCooldown) -> None:
     fresh = upsert(github_token).values(
         key=key, rests_until=_moment(until.rests_until), refused_until=_moment(until.refused_until)
     )

@@ -1,36 +1,51 @@
-"""Write down which repository this really is, as its host says, and let its listings follow it."""
+"""Recording the identity of a repository as its host reports it, and updating its listings."""
 
 from dataclasses import replace
 from datetime import datetime
 
+from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.blocklist import Target
+from assay.model.blocklist import BlocklistTarget
 from assay.model.change import ChangeKind
-from assay.model.listing_status import Remark, Standing
-from assay.model.naming import repository_key, slug_in
 from assay.model.repository import Repository, RepositoryFacts
-from assay.store.moderation.blocklist import check_blocklists, hold_blocklist
-from assay.store.repositories.repositories import Recorded, record_resolution
-from assay.store.versions.status import (
-    adopt_listings,
-    is_any_behind,
-    lock_listings,
-    lock_misnamed,
-    record_change,
-    rename,
-    set_standing,
-    update_stars,
+from assay.model.skill import ListingStatus, StatusReason, repository_key, slug_in
+from assay.store.feed.changes import record_change
+from assay.store.moderation.blocklist import check_blocklists, lock_blocklist_shared
+from assay.store.repositories.repositories import RecordedRepository, record_resolution
+from assay.store.skills.locks import lock_listings, lock_misnamed
+from assay.store.skills.names import rename_listing
+from assay.store.tables import (
+    repository,
+    skill,
+)
+from assay.store.versions.status import set_listing_status
+
+ADOPT = text(
+    """
+    UPDATE skill SET repository_id = :to_id WHERE repository_id = :from_id
+        AND EXISTS (SELECT FROM repository WHERE id = :from_id AND merged_into_id = :to_id)
+        AND skill_path NOT IN (SELECT skill_path FROM skill WHERE repository_id = :to_id)
+    """
+)
+# True if a listing does not start with the name of its repository, or has other stars.
+HAS_OUTDATED = text(
+    """
+    SELECT EXISTS (
+        SELECT FROM skill WHERE repository_id = :id
+            AND (NOT starts_with(name, :beginning) OR stars IS DISTINCT FROM CAST(:stars AS integer))
+    )
+    """
 )
 
 
 async def record_identity(
     db: AsyncConnection, known: Repository, facts: RepositoryFacts, *, commit: str, resolved_at: datetime
 ) -> Repository:
-    """The canonical repository; nothing is written if nothing is new."""
+    """Record what the host reports and return the canonical repository. Writes nothing if nothing changed."""
     if (known.host_id, known.name, known.commit) == (facts.host_id, facts.name, commit):
         return known
-    await hold_blocklist(db)
+    await lock_blocklist_shared(db)
     recorded = await record_resolution(
         db,
         known,
@@ -41,35 +56,70 @@ async def record_identity(
         commit=commit,
         resolved_at=resolved_at,
     )
-    await _follow(db, known, recorded, stars=facts.stars)
+    await _update_listings(db, known, recorded, stars=facts.stars)
     return recorded.repository
 
 
-async def _follow(db: AsyncConnection, known: Repository, recorded: Recorded, *, stars: int | None) -> None:
-    """Let the listings of a repository have its name and its stars. Old names lead to them.
+async def _update_listings(
+    db: AsyncConnection, known: Repository, recorded: RecordedRepository, *, stars: int | None
+) -> None:
+    """Give the listings the name and stars of their repository; old names become aliases.
 
-    A listing whose new name or folder is taken stays as it is: what is there already came first. One whose new name is
-    on the blocklist is taken down.
+    A listing keeps its name if the new one or its folder is taken. A listing whose new name is on the blocklist is
+    blocked.
     """
     canonical = recorded.repository
     has_others = canonical.id != known.id and await adopt_listings(db, known.id, canonical.id)
     key = repository_key(canonical.name)
-    # Each listing tells where it comes from.
+    # Live listings show their repository, so all of them change if it moved.
     has_moved = has_others or recorded.former != canonical.name
-    if not has_moved and not await is_any_behind(db, canonical.id, key, stars):
+    if not has_moved and not await has_outdated_listing(db, canonical.id, key, stars):
         return
     await update_stars(db, canonical.id, stars)
     listings = await (lock_listings(db, canonical.id) if has_moved else lock_misnamed(db, canonical.id, key))
     renamed = []
     for listing in listings:
-        if not listing.name.startswith(f"{key}/") and await rename(db, listing, f"{key}/{slug_in(listing.name)}"):
+        if not listing.name.startswith(f"{key}/") and await rename_listing(
+            db, listing, f"{key}/{slug_in(listing.name)}"
+        ):
             renamed.append(listing)
-        elif has_moved and listing.standing is Standing.LIVE:
-            said = {"version": listing.current_version, "digest": listing.content_digest}
-            await record_change(db, ChangeKind.UPDATE, listing, None, **said)
-    targets = [Target(listing.content_digest, key, slug_in(listing.name)) for listing in renamed]
+        elif has_moved and listing.standing is ListingStatus.LIVE:
+            data = {"version": listing.current_version, "digest": listing.content_digest}
+            await record_change(db, ChangeKind.UPDATE, listing, None, **data)
+    targets = [BlocklistTarget(listing.content_digest, key, slug_in(listing.name)) for listing in renamed]
     for listing, entry in zip(renamed, await check_blocklists(db, targets), strict=True):
-        if entry is not None and listing.standing is Standing.LIVE:
-            why = Remark("blocklisted", f"{entry.threat}: {entry.reason}", entry.discovered_at, entry.added_by)
-            called = replace(listing, name=f"{key}/{slug_in(listing.name)}")
-            await set_standing(db, called, Standing.BLOCKED, why, kind=ChangeKind.TOMBSTONE)
+        if entry is not None and listing.standing is ListingStatus.LIVE:
+            why = StatusReason("blocklisted", f"{entry.threat}: {entry.reason}", entry.discovered_at, entry.added_by)
+            renamed_listing = replace(listing, name=f"{key}/{slug_in(listing.name)}")
+            await set_listing_status(db, renamed_listing, ListingStatus.BLOCKED, why, kind=ChangeKind.TOMBSTONE)
+
+
+async def has_outdated_listing(db: AsyncConnection, repository_id: int, key: str, stars: int | None) -> bool:
+    values = {"id": repository_id, "beginning": f"{key}/", "stars": stars}
+    return bool((await db.execute(HAS_OUTDATED, values)).scalar_one())
+
+
+async def list_names_with_status(
+    db: AsyncConnection, repository_id: int, standing: ListingStatus, code: str | None = None
+) -> list[str]:
+    """Return the names of listings of a repository with this status, and this reason code if given."""
+    statement = select(skill.c.name).where(skill.c.repository_id == repository_id, skill.c.standing == standing.value)
+    if code is not None:
+        statement = statement.where(skill.c.standing_code == code)
+    return list((await db.execute(statement.order_by(skill.c.name))).scalars())
+
+
+async def adopt_listings(db: AsyncConnection, from_id: int, to_id: int) -> bool:
+    """Move the listings of a merged row to its repository, except for folders that are already listed there.
+
+    Returns whether any were moved.
+    """
+    return (await db.execute(ADOPT, {"from_id": from_id, "to_id": to_id})).rowcount > 0
+
+
+async def update_stars(db: AsyncConnection, repository_id: int, stars: int | None) -> None:
+    """Set the stars of a repository and its listings."""
+    is_repository, is_different = repository.c.id == repository_id, repository.c.stars.is_distinct_from(stars)
+    await db.execute(update(repository).where(is_repository, is_different).values(stars=stars))
+    of_repository = skill.c.repository_id == repository_id
+    await db.execute(update(skill).where(of_repository, skill.c.stars.is_distinct_from(stars)).values(stars=stars))

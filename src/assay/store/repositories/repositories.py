@@ -1,4 +1,4 @@
-"""Repositories under one identity: spellings and renames all lead to the same row."""
+"""Repositories, identified by the host's id. Spellings and former names lead to the same row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Conflict, NotFound
 from assay.model.repository import Host, Repository, RepositoryName
+from assay.store.database.locks import REPOSITORIES
 from assay.store.database.records import json_text
 from assay.store.tables import repository, repository_alias
 
@@ -24,8 +25,7 @@ COLUMNS = (
     repository.c.commit,
 )
 
-# The usual case in one statement: the name is the one we know, it is no other repository than before, and no other row
-# has this id.
+# The usual case in one statement: the name is unchanged, it is the same repository, and no other row has its id.
 CONFIRM = text(
     f"""
     WITH before AS (
@@ -43,7 +43,6 @@ CONFIRM = text(
 )
 
 
-LOCKS = 20_261_119
 LOCK = text("SELECT pg_advisory_xact_lock(:locks, :number)")
 FIND_ALL = text(
     f"""
@@ -72,15 +71,15 @@ ADD = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """The canonical row of a repository, and what it was called before."""
+class RecordedRepository:
+    """The canonical row of a repository, and its former name."""
 
     repository: Repository
     former: RepositoryName
 
 
 async def find_repository(db: AsyncConnection, name: RepositoryName) -> Repository | None:
-    """The repository that is, or once was, called this."""
+    """Find a repository by its current or a former name."""
     host, owner, plain = name.key
     alias = select(repository_alias.c.repository_id).where(
         repository_alias.c.host == host, repository_alias.c.owner == owner, repository_alias.c.name == plain
@@ -99,19 +98,19 @@ async def find_repository(db: AsyncConnection, name: RepositoryName) -> Reposito
 async def find_or_add_repositories(
     db: AsyncConnection, names: Iterable[RepositoryName]
 ) -> dict[tuple[str, str, str], Repository]:
-    """By the key of the name. Idempotent; two that add the same name at once get the same row."""
-    wanted = {name.key: name for name in names}
-    found = await _find_all(db, sorted(wanted))
-    if missing := sorted(set(wanted) - set(found)):
-        rows = [{"host": key[0], "owner": wanted[key].owner, "name": wanted[key].name} for key in missing]
+    """Find or insert repositories, by the key of their name. Idempotent and safe concurrently."""
+    by_key = {name.key: name for name in names}
+    found = await _find_all(db, sorted(by_key))
+    if missing := sorted(set(by_key) - set(found)):
+        rows = [{"host": key[0], "owner": by_key[key].owner, "name": by_key[key].name} for key in missing]
         await db.execute(ADD, {"rows": json_text(rows)})
-        # Also those that somebody else has just committed: invisible to the first look, not to this one.
+        # Includes rows that another transaction committed since the first query.
         found |= await _find_all(db, missing)
     return found
 
 
 async def former_names(db: AsyncConnection, repository_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
-    """`owner/name` in lower case of all other names that lead to these repositories."""
+    """Return the former names of repositories as `owner/name` in lower case."""
     statement = select(repository_alias.c.repository_id, repository_alias.c.owner, repository_alias.c.name)
     names: dict[int, tuple[str, ...]] = {}
     for number, owner, name in await db.execute(
@@ -139,53 +138,55 @@ async def record_resolution(
     stars: int | None,
     commit: str,
     resolved_at: datetime,
-) -> Recorded:
-    """Write down what the host says. The canonical row is another one if this is a second name.
+) -> RecordedRepository:
+    """Record what the host reports. The canonical row is another one if the name is an alias.
 
-    A name may have passed to another repository: that gets a row of its own, and takes nothing over but the name.
-    Raises NotFound if the row that has the name cannot give it up, because nobody knows what it is called now.
+    If the name has passed to another repository, that one gets a row of its own and takes over only the name.
+    Raises NotFound if the row that has the name cannot give it up because its present name is unknown.
     """
     if host_id is not None:
-        # Two names of one repository may be looked at at once, and only one of their rows may have its id.
-        await db.execute(LOCK, {"locks": LOCKS, "number": host_id % 2**31})
+        # Two names of one repository may be resolved concurrently, and only one row may have its id.
+        await db.execute(LOCK, {"locks": REPOSITORIES, "number": host_id % 2**31})
     facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
     if known.name.key == name.key:
         values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
         row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
         if row is not None:
             owner, plain, *rest = row
-            return Recorded(repository_of(rest), RepositoryName(name.host, owner, plain))
-    held = await _lock(db, known.id)
+            return RecordedRepository(repository_of(rest), RepositoryName(name.host, owner, plain))
+    locked = await _lock(db, known.id)
     if host_id is None:
-        canonical, formers = held, {held.name}
-    elif held.host_id is None or held.host_id == host_id:
-        canonical = await find_by_host_id(db, name.host, host_id) or held
-        if canonical.id != held.id:
-            merged = update(repository).where(repository.c.id == held.id).values(merged_into_id=canonical.id)
+        canonical, formers = locked, {locked.name}
+    elif locked.host_id is None or locked.host_id == host_id:
+        canonical = await find_by_host_id(db, name.host, host_id) or locked
+        if canonical.id != locked.id:
+            merged = update(repository).where(repository.c.id == locked.id).values(merged_into_id=canonical.id)
             await db.execute(merged)
-        formers = {held.name, canonical.name}
+        formers = {locked.name, canonical.name}
     else:
-        canonical = await find_by_host_id(db, name.host, host_id) or await _give_name(db, held, name)
+        canonical = await find_by_host_id(db, name.host, host_id) or await _reassign_name(db, locked, name)
         formers = {canonical.name}
     for former in formers:
         if former.key != name.key:
             await _add_alias(db, former, canonical)
-    return Recorded(await _write(db, canonical, name, {**facts, "resolved_at": resolved_at}), canonical.name)
+    return RecordedRepository(
+        await _update_row(db, canonical, name, {**facts, "resolved_at": resolved_at}), canonical.name
+    )
 
 
 async def replace_host_id(db: AsyncConnection, known: Repository, present_id: int) -> None:
-    """Another repository takes the place of this one. Raises Conflict if it has a place, or if this one has changed."""
-    await db.execute(LOCK, {"locks": LOCKS, "number": present_id % 2**31})
+    """Replace the host id. Raises Conflict if the other repository is listed, or if this one has changed."""
+    await db.execute(LOCK, {"locks": REPOSITORIES, "number": present_id % 2**31})
     other = await find_by_host_id(db, known.name.host, present_id)
     if other is not None:
-        raise Conflict(f"That repository is listed already, as {other.name}.", code="already_listed")
+        raise Conflict(f"That repository is already listed as {other.name}.", code="already_listed")
     is_same = (repository.c.id == known.id) & (repository.c.host_id == known.host_id)
     if not (await db.execute(update(repository).where(is_same).values(host_id=present_id))).rowcount:
-        raise Conflict(f"{known.name} has just changed: look again.", code="repository_changed")
+        raise Conflict(f"{known.name} was changed by someone else. Reload it and try again.", code="repository_changed")
 
 
 async def _lock(db: AsyncConnection, repository_id: int) -> Repository:
-    """As it is now, until the end of the transaction."""
+    """Lock the row and return its current values."""
     return repository_of(
         (
             await db.execute(select(*COLUMNS).where(repository.c.id == repository_id).with_for_update(key_share=True))
@@ -193,8 +194,8 @@ async def _lock(db: AsyncConnection, repository_id: int) -> Repository:
     )
 
 
-async def _give_name(db: AsyncConnection, former: Repository, name: RepositoryName) -> Repository:
-    """A row for the repository that has this name now, which led to another one before."""
+async def _reassign_name(db: AsyncConnection, former: Repository, name: RepositoryName) -> Repository:
+    """Return a row for the repository that now has a name which led to another one before."""
     host, owner, plain = name.key
     alias = repository_alias.c
     await db.execute(
@@ -204,14 +205,14 @@ async def _give_name(db: AsyncConnection, former: Repository, name: RepositoryNa
     )
     fresh = (await find_or_add_repositories(db, [name]))[name.key]
     if fresh.host_id is not None:
-        raise replaced(name)
+        raise source_replaced_error(name)
     return fresh
 
 
-async def _write(
+async def _update_row(
     db: AsyncConnection, canonical: Repository, name: RepositoryName, facts: Mapping[str, object]
 ) -> Repository:
-    """What the host says of it, and its name unless another row has that: it is given up when that one is looked at."""
+    """Write the facts, and the name unless another row still has it; that row gives it up when it is resolved."""
     statement = update(repository).where(repository.c.id == canonical.id).returning(*COLUMNS)
     try:
         async with db.begin_nested():
@@ -221,15 +222,15 @@ async def _write(
     return repository_of(row)
 
 
-def replaced(name: RepositoryName) -> NotFound:
-    """What is told when a name leads to another repository than the one that was listed by it."""
+def source_replaced_error(name: RepositoryName) -> NotFound:
+    """Return the error for a name that now leads to another repository than the one listed by it."""
     return NotFound(
-        f"{name} is another repository now than the one that is listed here by this name.", code="source_replaced"
+        f"{name} is now a different repository from the one that is listed here by this name.", code="source_replaced"
     )
 
 
 async def find_by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:
-    """The repository to which its host has given this number, whatever it is called."""
+    """Find a repository by the id that its host assigned, whatever its name."""
     statement = select(*COLUMNS).where(repository.c.host == host.value, repository.c.host_id == host_id)
     row = (await db.execute(statement)).one_or_none()
     return repository_of(row) if row else None
@@ -242,6 +243,5 @@ async def _add_alias(db: AsyncConnection, name: RepositoryName, canonical: Repos
 
 
 def repository_of(row: Sequence[Any]) -> Repository:
-    """A row of COLUMNS as a value."""
     number, host, owner, name, host_id, commit = row
     return Repository(number, RepositoryName(Host(host), owner, name), host_id, commit)

@@ -1,4 +1,4 @@
-"""When the source of each listing was last looked at, and what became of it."""
+"""Checks of upstream repositories: when each is due, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.submission import REOPENED_BY_RESUBMISSION
 from assay.store.tables import repository, skill, skill_version, submission, upstream_check
 
-# Whoever takes some leaves the others to others; if he dies, they are due again when his time is over.
-TAKE = text(
+# A claim moves the due time; if the worker dies, the check is due again at that time.
+CLAIM = text(
     """
     UPDATE upstream_check SET due_at = now() + make_interval(secs => :held_seconds)
     FROM (
@@ -29,7 +29,7 @@ TAKE = text(
 )
 
 
-# How much is watched is the planner's estimate, which is near enough; who fails is counted up to a thousand.
+# The number of repositories is the planner's estimate; failing ones are counted up to 1000.
 FRESHNESS = text(
     """
     SELECT
@@ -41,8 +41,8 @@ FRESHNESS = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A repository that is to be looked at."""
+class DueCheck:
+    """A repository to be checked, with the result of the last check."""
 
     repository: Repository
     commit: str | None
@@ -53,50 +53,50 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How many sources are watched, and since when the one that waited longest was not seen."""
+    """The numbers of watched and failing repositories, and the time of the least recent check."""
 
     sources: int
     oldest_seen_at: datetime | None
     failing: int
 
 
-async def take_due(db: AsyncConnection, *, limit: int, held_seconds: float) -> list[Due]:
-    """The longest due first."""
-    rows = await db.execute(TAKE, {"limit": limit, "held_seconds": held_seconds})
-    return [_due(row) for row in rows]
+async def claim_due_checks(db: AsyncConnection, *, limit: int, held_seconds: float) -> list[DueCheck]:
+    """Claim checks for `held_seconds`, longest due first."""
+    rows = await db.execute(CLAIM, {"limit": limit, "held_seconds": held_seconds})
+    return [_due_check(row) for row in rows]
 
 
-async def note_seen(db: AsyncConnection, repository_id: int, *, again: timedelta, commit: str | None = None) -> None:
-    """Its host has answered: the next look is one interval away. With a commit, it has said all of what it is."""
+async def record_seen(db: AsyncConnection, repository_id: int, *, again: timedelta, commit: str | None = None) -> None:
+    """Record that the host answered. `commit` is given if it described the repository completely."""
     values: dict[str, Any] = {"missing_since": None, "failures": 0, "problem": None, "seen_at": func.now()}
     if commit is not None:
         values |= {"described_at": func.now(), "commit": commit}
-    await _note(db, repository_id, again, values)
+    await _record(db, repository_id, again, values)
 
 
-async def note_missing(db: AsyncConnection, repository_id: int, problem: str, *, again: timedelta) -> datetime:
-    """Its host says that there is no such repository. Returns since when."""
+async def record_missing(db: AsyncConnection, repository_id: int, problem: str, *, again: timedelta) -> datetime:
+    """Record that the repository does not exist. Returns since when."""
     since = func.coalesce(upstream_check.c.missing_since, func.now())
     values = {"missing_since": since, "problem": problem, "failures": 0, "seen_at": func.now()}
-    await _note(db, repository_id, again, values)
+    await _record(db, repository_id, again, values)
     found = select(upstream_check.c.missing_since).where(upstream_check.c.repository_id == repository_id)
     moment: datetime = (await db.execute(found)).scalar_one()
     return moment
 
 
-async def note_failure(db: AsyncConnection, repository_id: int, problem: str, *, again: timedelta) -> None:
-    """Its host did not answer, which says nothing about it."""
+async def record_check_failure(db: AsyncConnection, repository_id: int, problem: str, *, again: timedelta) -> None:
+    """Record that the host did not answer, which says nothing about the repository."""
     failures = upstream_check.c.failures + 1
-    await _note(db, repository_id, again, {"failures": failures, "problem": problem[:500]})
+    await _record(db, repository_id, again, {"failures": failures, "problem": problem[:500]})
 
 
 async def read_freshness(db: AsyncConnection) -> Freshness:
-    """In one statement that costs the same at any size."""
+    """Read totals in one statement whose cost does not grow with the number of repositories."""
     return Freshness(*(await db.execute(FRESHNESS)).one())
 
 
-async def when_seen(db: AsyncConnection, skill_id: UUID) -> datetime | None:
-    """When the source of a listing was last looked at; None for what was uploaded."""
+async def find_last_seen(db: AsyncConnection, skill_id: UUID) -> datetime | None:
+    """Return when the repository of a listing was last checked; None for uploads."""
     joined = skill.join(upstream_check, upstream_check.c.repository_id == skill.c.repository_id).join(
         repository, repository.c.id == skill.c.repository_id
     )
@@ -106,14 +106,14 @@ async def when_seen(db: AsyncConnection, skill_id: UUID) -> datetime | None:
     return moment
 
 
-async def make_due(db: AsyncConnection, repository_id: int, *, anew: bool = False) -> None:
-    """Look at it as soon as possible; `anew`: ask also what it is called and whether it is there."""
+async def schedule_check(db: AsyncConnection, repository_id: int, *, with_details: bool = False) -> None:
+    """Make a check due at once; `with_details` also asks the host for the repository's current name."""
     statement = update(upstream_check).where(upstream_check.c.repository_id == repository_id)
-    await db.execute(statement.values(due_at=func.now(), **({"described_at": None} if anew else {})))
+    await db.execute(statement.values(due_at=func.now(), **({"described_at": None} if with_details else {})))
 
 
 async def list_outdated(db: AsyncConnection, repository_id: int, commit: str) -> list[UUID]:
-    """The submissions of listings of a repository that are decided and whose live version is of another commit."""
+    """Return decided submissions of a repository whose listing has a live version of another commit."""
     states = [state.value for state in REOPENED_BY_RESUBMISSION]
     joined = submission.join(skill, submission.c.skill_id == skill.c.id).join(
         skill_version, skill.c.current_version_id == skill_version.c.id
@@ -131,11 +131,11 @@ async def list_outdated(db: AsyncConnection, repository_id: int, commit: str) ->
     return list((await db.execute(statement.order_by(submission.c.id))).scalars())
 
 
-async def _note(db: AsyncConnection, repository_id: int, again: timedelta, values: dict[str, Any]) -> None:
+async def _record(db: AsyncConnection, repository_id: int, again: timedelta, values: dict[str, Any]) -> None:
     values["due_at"] = func.now() + again
     await db.execute(update(upstream_check).where(upstream_check.c.repository_id == repository_id).values(values))
 
 
-def _due(row: Sequence[Any]) -> Due:
+def _due_check(row: Sequence[Any]) -> DueCheck:
     number, host, owner, name, host_id, commit, *rest = row
-    return Due(Repository(number, RepositoryName(Host(host), owner, name), host_id, commit), *rest)
+    return DueCheck(Repository(number, RepositoryName(Host(host), owner, name), host_id, commit), *rest)

@@ -1,4 +1,4 @@
-"""Deep scans: what is dispatched, given out under a lease, given back, and finished."""
+"""Deep scans: dispatched, claimed by scan nodes under a lease, requeued and finished."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from assay.model.ids import new_id
 from assay.store.database.records import json_text
 from assay.store.tables import deep_scan
 
-MOST_ATTEMPTS = 3
-GIVEN_BACK_AT_ONCE = 500
+MAX_ATTEMPTS = 3
+REQUEUE_BATCH = 500
 
 DISPATCH = text(
     f"""
@@ -35,8 +35,8 @@ DISPATCH = text(
     WHERE deep_scan.status = '{DeepStatus.ERROR}'
     """
 )
-# What no tool of now has looked at, whatever became of it: a failure is not tried for ever. Where no node says which
-# versions there are, any will do.
+# Contents without a scan by a current version of the tool, whatever its result: failures are not retried forever.
+# If no node reports versions of a tool, any version counts.
 MISSING = text(
     """
     INSERT INTO deep_scan (id, content_digest, commit, tool)
@@ -60,7 +60,7 @@ LISTED = text(
     WHERE skill.standing = 'live' AND skill.name > :after ORDER BY skill.name LIMIT :at_most
     """
 )
-# The oldest first. Rows that others are taking right now are passed over, so nobody waits for anybody.
+# Oldest first. SKIP LOCKED, so that nodes do not wait for each other.
 CLAIM = text(
     f"""
     UPDATE deep_scan SET status = '{DeepStatus.RUNNING}', attempts = attempts + 1, node_id = :node_id,
@@ -72,7 +72,7 @@ CLAIM = text(
     RETURNING *
     """
 )
-GIVE_BACK = text(
+REQUEUE = text(
     f"""
     UPDATE deep_scan SET
         status = CASE WHEN attempts >= :most THEN '{DeepStatus.ERROR}' ELSE '{DeepStatus.PENDING}' END,
@@ -86,7 +86,7 @@ GIVE_BACK = text(
     RETURNING id
     """
 )
-# Each number comes from the head of an index, and counting ends where nobody reads on.
+# Each number is read from the head of an index and counted up to a limit.
 BACKLOG = text(
     f"""
     SELECT
@@ -103,8 +103,8 @@ BACKLOG = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Leased:
-    """A scan that a node has, and until when."""
+class LeasedScan:
+    """A scan claimed by a node, with its lease."""
 
     scan: DeepScan
     lease: UUID
@@ -113,7 +113,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class DeepBacklog:
-    """What waits, since when, what is under way, and what failed lately. Numbers end at a limit."""
+    """Numbers of waiting, running and recently failed scans, counted up to a limit, and the oldest waiting one."""
 
     waiting: int = 0
     oldest: datetime | None = None
@@ -121,32 +121,33 @@ class DeepBacklog:
     failed: int = 0
 
 
-async def dispatch(
+async def dispatch_deep_scans(
     db: AsyncConnection, contents: Sequence[tuple[str, str]], tools: Sequence[DeepTool], *, again: bool = False
 ) -> None:
-    """Let each tool look at each content (digest and commit), in the transaction that publishes it. What a tool has
-    looked at already it looks at `again` only if that is wanted.
+    """Add a scan for each content (digest and commit) and tool, in the transaction that publishes the content.
+
+    Scans that exist are repeated only with `again`.
     """
     if contents and tools:
-        await db.execute(DISPATCH, {"rows": _wanted(contents, tools), "again": again})
+        await db.execute(DISPATCH, {"rows": _rows(contents, tools), "again": again})
 
 
 async def dispatch_missing(
     db: AsyncConnection, after: str, tools: Sequence[DeepTool], versions: Mapping[str, Sequence[str]], at_most: int
 ) -> tuple[str | None, int]:
-    """The same for the next listings in the order of their names, where none of these versions of a tool has looked.
-    Returns the last name, or None at the end of the list; and how many scans wait now that did not.
+    """Add scans for the next listings by name that no current version of a tool has scanned.
+
+    Returns the last name, or None at the end of the list, and the number of scans added.
     """
     listed = (await db.execute(LISTED, {"after": after, "at_most": at_most})).all()
     if not listed or not tools:
         return None, 0
-    rows = _wanted([(row.content_digest, row.commit) for row in listed], tools)
+    rows = _rows([(row.content_digest, row.commit) for row in listed], tools)
     added = (await db.execute(MISSING, {"rows": rows, "versions": json_text(versions)})).all()
     return (listed[-1].name if len(listed) == at_most else None), len(added)
 
 
 async def list_pending(db: AsyncConnection, tool: DeepTool | None, at_most: int) -> list[DeepScan]:
-    """What waits, oldest first."""
     statement = select(deep_scan).where(deep_scan.c.status == DeepStatus.PENDING)
     if tool is not None:
         statement = statement.where(deep_scan.c.tool == tool)
@@ -154,48 +155,52 @@ async def list_pending(db: AsyncConnection, tool: DeepTool | None, at_most: int)
     return [_scan(row) for row in rows]
 
 
-async def claim(
+async def claim_scans(
     db: AsyncConnection, node_id: UUID, tool: DeepTool, *, at_most: int, now: datetime, lease_seconds: float
-) -> list[Leased]:
-    """Give scans of one tool to a node, until the lease ends."""
+) -> list[LeasedScan]:
+    """Claim scans of one tool for a node, until the lease expires."""
     lease, expires_at = new_id(), now + timedelta(seconds=lease_seconds)
-    given = {"node_id": node_id, "lease": lease, "expires_at": expires_at, "tool": tool.value, "at_most": at_most}
-    return [Leased(_scan(row), lease, expires_at) for row in await db.execute(CLAIM, given)]
+    params = {"node_id": node_id, "lease": lease, "expires_at": expires_at, "tool": tool.value, "at_most": at_most}
+    return [LeasedScan(_scan(row), lease, expires_at) for row in await db.execute(CLAIM, params)]
 
 
 async def extend_leases(db: AsyncConnection, node_id: UUID, leases: Sequence[UUID], expires_at: datetime) -> int:
-    """A node that is alive keeps what it works on; returns how many scans these are."""
-    theirs = (deep_scan.c.status == DeepStatus.RUNNING, deep_scan.c.node_id == node_id, deep_scan.c.lease.in_(leases))
-    return (await db.execute(update(deep_scan).where(*theirs).values(lease_expires_at=expires_at))).rowcount
+    """Extend the leases of a node. Returns the number of scans."""
+    is_leased = (
+        deep_scan.c.status == DeepStatus.RUNNING,
+        deep_scan.c.node_id == node_id,
+        deep_scan.c.lease.in_(leases),
+    )
+    return (await db.execute(update(deep_scan).where(*is_leased).values(lease_expires_at=expires_at))).rowcount
 
 
-async def release(db: AsyncConnection, node_id: UUID, lease: UUID) -> int:
-    """Take back what a node did not begin; that is no attempt. Returns how many scans these are."""
-    theirs = (deep_scan.c.status == DeepStatus.RUNNING, deep_scan.c.node_id == node_id, deep_scan.c.lease == lease)
-    back = {
+async def release_lease(db: AsyncConnection, node_id: UUID, lease: UUID) -> int:
+    """Requeue the scans that a node did not start, without counting an attempt. Returns their number."""
+    is_leased = (deep_scan.c.status == DeepStatus.RUNNING, deep_scan.c.node_id == node_id, deep_scan.c.lease == lease)
+    pending = {
         "status": DeepStatus.PENDING.value,
         "attempts": deep_scan.c.attempts - 1,
         "node_id": None,
         "lease": None,
         "lease_expires_at": None,
     }
-    return (await db.execute(update(deep_scan).where(*theirs).values(back))).rowcount
+    return (await db.execute(update(deep_scan).where(*is_leased).values(pending))).rowcount
 
 
-async def give_back_expired(db: AsyncConnection, now: datetime) -> int:
-    """What silent nodes have waits again; after the last attempt it is an error. Returns how many scans these are."""
-    why = f"{MOST_ATTEMPTS} nodes took it and did not come back with a result."
-    given = {"most": MOST_ATTEMPTS, "why": why, "now": now, "at_once": GIVEN_BACK_AT_ONCE}
-    return len((await db.execute(GIVE_BACK, given)).all())
+async def requeue_expired(db: AsyncConnection, now: datetime) -> int:
+    """Requeue scans with expired leases; after the last attempt they become errors. Returns their number."""
+    why = f"{MAX_ATTEMPTS} scan nodes claimed this scan and did not return a result."
+    params = {"most": MAX_ATTEMPTS, "why": why, "now": now, "at_once": REQUEUE_BATCH}
+    return len((await db.execute(REQUEUE, params)).all())
 
 
 async def lock_scan(db: AsyncConnection, scan_id: UUID) -> tuple[DeepScan, UUID | None, UUID | None] | None:
-    """A scan with the node and the lease that it is given out under, locked; None if there is none."""
+    """Lock a scan and return it with its node and lease; None if it does not exist."""
     row = (await db.execute(select(deep_scan).where(deep_scan.c.id == scan_id).with_for_update())).one_or_none()
     return (_scan(row), row.node_id, row.lease) if row else None
 
 
-async def finish(
+async def finish_scan(
     db: AsyncConnection,
     scan: DeepScan,
     tool_version: str,
@@ -203,12 +208,12 @@ async def finish(
     sandbox: Mapping[str, str],
     now: datetime,
 ) -> None:
-    """Keep a result; what the same version of the tool said before makes room."""
+    """Store a result, replacing that of the same version of the tool."""
     same = (deep_scan.c.content_digest == scan.content_digest, deep_scan.c.tool == scan.tool)
     await db.execute(
         delete(deep_scan).where(*same, deep_scan.c.tool_version == tool_version, deep_scan.c.id != scan.id)
     )
-    kept = {
+    values = {
         "tool_version": tool_version,
         "status": result.status.value,
         "findings": msgspec.to_builtins(result.findings),
@@ -221,14 +226,14 @@ async def finish(
         "lease": None,
         "lease_expires_at": None,
     }
-    await db.execute(update(deep_scan).where(deep_scan.c.id == scan.id).values(kept))
+    await db.execute(update(deep_scan).where(deep_scan.c.id == scan.id).values(values))
 
 
-async def try_again(db: AsyncConnection, scan: DeepScan, error: str, now: datetime) -> DeepStatus:
-    """A tool that failed gets another attempt, or the scan rests as an error."""
-    is_last = scan.attempts >= MOST_ATTEMPTS
+async def retry_or_fail(db: AsyncConnection, scan: DeepScan, error: str, now: datetime) -> DeepStatus:
+    """Requeue a failed scan, or mark it as an error after the last attempt. Returns its new status."""
+    is_last = scan.attempts >= MAX_ATTEMPTS
     status = DeepStatus.ERROR if is_last else DeepStatus.PENDING
-    kept = {
+    values = {
         "status": status.value,
         "error": error if is_last else None,
         "finished_at": now if is_last else None,
@@ -236,12 +241,12 @@ async def try_again(db: AsyncConnection, scan: DeepScan, error: str, now: dateti
         "lease": None,
         "lease_expires_at": None,
     }
-    await db.execute(update(deep_scan).where(deep_scan.c.id == scan.id).values(kept))
+    await db.execute(update(deep_scan).where(deep_scan.c.id == scan.id).values(values))
     return status
 
 
 async def list_deep_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[str, list[DeepScan]]:
-    """The latest scan of each tool, of each content; by tool."""
+    """Return the latest scan of each tool for each content, by tool."""
     statement = (
         select(deep_scan)
         .ext(distinct_on(deep_scan.c.content_digest, deep_scan.c.tool))
@@ -255,19 +260,19 @@ async def list_deep_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[s
 
 
 async def read_backlog(db: AsyncConnection, tools: Sequence[DeepTool], *, since: datetime, at_most: int) -> DeepBacklog:
-    """What waits, since when, what is under way, and what failed since then."""
-    given = {"tools": list(tools), "since": since, "at_most": at_most}
-    return DeepBacklog(*(await db.execute(BACKLOG, given)).one())
+    """Return the backlog; failures are counted since `since`."""
+    params = {"tools": list(tools), "since": since, "at_most": at_most}
+    return DeepBacklog(*(await db.execute(BACKLOG, params)).one())
 
 
 async def count_by_tool(db: AsyncConnection, at_most: int) -> dict[DeepTool, int]:
-    """How many scans wait for each tool, counted so far."""
-    some = select(deep_scan.c.tool).where(deep_scan.c.status == DeepStatus.PENDING).limit(at_most).subquery()
-    rows = await db.execute(select(some.c.tool, func.count()).group_by(some.c.tool))
+    """Count waiting scans by tool, up to `at_most` in total."""
+    counted = select(deep_scan.c.tool).where(deep_scan.c.status == DeepStatus.PENDING).limit(at_most).subquery()
+    rows = await db.execute(select(counted.c.tool, func.count()).group_by(counted.c.tool))
     return {DeepTool(tool): number for tool, number in rows}
 
 
-def _wanted(contents: Sequence[tuple[str, str]], tools: Sequence[DeepTool]) -> str:
+def _rows(contents: Sequence[tuple[str, str]], tools: Sequence[DeepTool]) -> str:
     return json_text(
         [
             {"id": new_id(), "digest": digest, "commit": commit, "tool": tool.value}

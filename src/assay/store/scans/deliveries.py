@@ -1,4 +1,4 @@
-"""What came in through a webhook: each delivery once."""
+"""Webhook deliveries, each accepted once."""
 
 from uuid import UUID
 
@@ -10,8 +10,8 @@ from assay.store.database.records import json_text
 from assay.store.tables import webhook_delivery
 
 REFUSED = "webhook_refused"
-# Anybody can send what is refused, so not each of them is worth a row: so many a minute, of the last so many entries.
-NOTE_REFUSAL = text(
+# Anyone can send requests that are refused, so their audit events are limited per minute.
+RECORD_REFUSAL = text(
     f"""
     INSERT INTO audit_event (actor, action, subject, detail)
     SELECT CAST(:actor AS text), '{REFUSED}', CAST(:subject AS text), CAST(:detail AS jsonb)
@@ -23,17 +23,17 @@ NOTE_REFUSAL = text(
     )
     """
 )
-MOST_REFUSALS_A_MINUTE = 30
+MAX_REFUSALS_PER_MINUTE = 30
 
 
-async def take_delivery(db: AsyncConnection, delivery_id: str, scan_id: UUID) -> bool:
-    """Whether it is the first of this name. The insert decides, so two at once cannot both be."""
-    mine = upsert(webhook_delivery).values(id=delivery_id, deep_scan_id=scan_id).on_conflict_do_nothing()
-    return (await db.execute(mine)).rowcount == 1
+async def claim_delivery(db: AsyncConnection, delivery_id: str, scan_id: UUID) -> bool:
+    """Claim a delivery id; False if it was claimed before. The insert decides, so this is safe concurrently."""
+    claimed = upsert(webhook_delivery).values(id=delivery_id, deep_scan_id=scan_id).on_conflict_do_nothing()
+    return (await db.execute(claimed)).rowcount == 1
 
 
-async def note_refusal(db: AsyncConnection, actor: str, subject: str, code: str, message: str) -> None:
-    """An entry of the audit trail about a delivery that was not taken; no more than so many a minute."""
+async def record_refusal(db: AsyncConnection, actor: str, subject: str, code: str, message: str) -> None:
+    """Write an audit event about a refused delivery, at most MAX_REFUSALS_PER_MINUTE."""
     detail = json_text({"code": code, "message": message})
-    given = {"actor": actor, "subject": subject, "detail": detail, "most": MOST_REFUSALS_A_MINUTE}
-    await db.execute(NOTE_REFUSAL, given)
+    params = {"actor": actor, "subject": subject, "detail": detail, "most": MAX_REFUSALS_PER_MINUTE}
+    await db.execute(RECORD_REFUSAL, params)

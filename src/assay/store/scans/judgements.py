@@ -1,4 +1,4 @@
-"""What judges said: scans of the second tier, keyed by content, model and the words of the questions."""
+"""Judgements: scans of tier 2, keyed by content, model and prompt digest."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.finding import Finding
-from assay.model.judgement import Judgement, Ruled, Usage
-from assay.model.verdict import Verdict
+from assay.model.verdict import FindingRuling, Judgement, Usage, Verdict
 from assay.store.database.records import json_text, recordset
 from assay.store.scans.scans import FINDING_COLUMNS, FINDING_NAMES, finding_of
 
@@ -25,7 +24,7 @@ FIND = text(
     ORDER BY finding.id
     """
 )
-# A new answer takes the place of a failure, or of one that did not answer all that is asked now.
+# A new judgement replaces a failure, or one that does not cover the current questions.
 SAVE = text(
     f"""
     WITH kept AS (
@@ -36,7 +35,7 @@ SAVE = text(
         ON CONFLICT (content_digest, tier, engine, ruleset) DO UPDATE SET
             outcome = excluded.outcome, decision = excluded.decision, path = excluded.path, score = excluded.score,
             duration_ms = excluded.duration_ms, model = excluded.model,
-            -- What was paid for it before was paid all the same.
+            -- Earlier costs are added up.
             prompt_tokens = coalesce(scan.prompt_tokens, 0) + excluded.prompt_tokens,
             completion_tokens = coalesce(scan.completion_tokens, 0) + excluded.completion_tokens,
             cost_micros = coalesce(scan.cost_micros, 0) + excluded.cost_micros,
@@ -50,7 +49,7 @@ SAVE = text(
     FROM kept, jsonb_to_recordset(CAST(:findings AS jsonb)) AS seen ({recordset(FINDING_COLUMNS)})
     """
 )
-# The first failure stands: since when the judge has failed is what one wants to know, and what all of them cost.
+# Keeps the time of the first failure, to tell how long the judge has been failing, and adds up the costs.
 FAIL = text(
     """
     INSERT INTO scan (content_digest, tier, engine, ruleset, has_code, outcome, duration_ms, problem,
@@ -70,14 +69,14 @@ FAIL = text(
 async def find_judgements(
     db: AsyncConnection, digests: Sequence[str], engine: str, prompt: str
 ) -> dict[str, Judgement]:
-    """What this model, asked in these words, has said about these bytes before, where it has."""
+    """Return the stored judgements of this model and prompt about these contents; others are left out."""
     found: dict[str, Judgement] = {}
     rows = await db.execute(FIND, {"digests": list(digests), "engine": engine, "prompt": prompt})
     findings: dict[str, list[Finding]] = {}
     for digest, rulings, model, prompt_tokens, completion_tokens, cost, duration_ms, *columns in rows:
         if digest not in found:
             usage = Usage(prompt_tokens or 0, completion_tokens or 0, cost or 0)
-            ruled = tuple(msgspec.convert(rulings, list[Ruled]))
+            ruled = tuple(msgspec.convert(rulings, list[FindingRuling]))
             found[digest] = Judgement(engine, prompt, digest, (), ruled, model or "", usage, duration_ms)
         if columns[0] is not None:
             findings.setdefault(digest, []).append(finding_of(*columns))
@@ -85,7 +84,7 @@ async def find_judgements(
 
 
 async def save_judgement(db: AsyncConnection, judgement: Judgement, verdict: Verdict, *, has_code: bool) -> None:
-    """Keep an answer with its verdict; its content is known."""
+    """Store a judgement with its verdict. The content must exist."""
     usage = judgement.usage
     values: dict[str, Any] = {
         "digest": judgement.digest,
@@ -107,11 +106,11 @@ async def save_judgement(db: AsyncConnection, judgement: Judgement, verdict: Ver
     await db.execute(SAVE, values)
 
 
-async def note_judge_error(
+async def record_judge_error(
     db: AsyncConnection, digest: str, engine: str, prompt: str, paid: Usage, *, has_code: bool, problem: str
 ) -> datetime | None:
-    """Write down that the judge failed over this content, and what that cost. Returns since when, or None if it has
-    answered meanwhile.
+    """Record that the judge failed on a content, and the cost. Returns the time of the first failure, or None if a
+    judgement has been stored since.
     """
     values = {
         "digest": digest,

@@ -1,4 +1,4 @@
-"""What another ruleset would say of published contents, and what the one of now has not yet said."""
+"""Replays of another ruleset over published contents, and contents not yet scanned with the active ruleset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.verdict import Decision, Verdict
 from assay.store.tables import replay, ruleset
 
-# Live listings in the order of their ids, with what the ruleset has not been asked about yet.
+# Live listings by id, with whether the ruleset has been replayed on their content.
 NEXT = text(
     """
     SELECT skill.id, skill_version.content_digest, replay.content_digest IS NOT NULL AS is_known
@@ -21,7 +21,7 @@ NEXT = text(
     ORDER BY skill.id LIMIT :limit
     """
 )
-# What is published was approved, by whatever path.
+# Everything published was approved, so any other decision is a change.
 FLIPS = text(
     """
     SELECT skill.id, skill.name, skill_version.version, skill_version.content_digest, skill_version.score AS score_now,
@@ -47,12 +47,12 @@ STALE = text(
     ORDER BY looked_at.id
     """
 )
-FORGET = text("DELETE FROM replay WHERE ruleset <> :ruleset")
+DELETE_OTHERS = text("DELETE FROM replay WHERE ruleset <> :ruleset")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A live listing's content, and whether this ruleset has been asked about it."""
+class ReplayTarget:
+    """The content of a live listing, and whether the ruleset has been replayed on it."""
 
     skill_id: UUID
     digest: str
@@ -61,7 +61,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A published skill that another ruleset would not publish."""
+    """A published skill that the replayed ruleset would not publish."""
 
     skill_id: UUID
     name: str
@@ -73,10 +73,10 @@ class Flip:
     reason: str | None
 
 
-async def next_targets(db: AsyncConnection, version: str, after: UUID | None, limit: int) -> list[Target]:
-    """The next live listings after this one."""
+async def list_replay_targets(db: AsyncConnection, version: str, after: UUID | None, limit: int) -> list[ReplayTarget]:
+    """Return the next live listings by id."""
     rows = await db.execute(NEXT, {"ruleset": version, "after": after, "limit": limit})
-    return [Target(*row) for row in rows]
+    return [ReplayTarget(*row) for row in rows]
 
 
 async def save_replay(db: AsyncConnection, version: str, digest: str, verdict: Verdict) -> None:
@@ -93,7 +93,7 @@ async def save_replay(db: AsyncConnection, version: str, digest: str, verdict: V
 
 
 async def list_flips(db: AsyncConnection, version: str, after: UUID | None, limit: int) -> list[Flip]:
-    """A page of those that would change, in the order of their ids."""
+    """Return a page of decisions that would change, by listing id."""
     rows = await db.execute(FLIPS, {"ruleset": version, "after": after, "limit": limit})
     return [
         Flip(
@@ -110,23 +110,24 @@ async def list_flips(db: AsyncConnection, version: str, after: UUID | None, limi
     ]
 
 
-async def forget_other_replays(db: AsyncConnection, version: str) -> None:
-    """Only the last preview is kept."""
-    await db.execute(FORGET, {"ruleset": version})
+async def delete_other_replays(db: AsyncConnection, version: str) -> None:
+    await db.execute(DELETE_OTHERS, {"ruleset": version})
 
 
 async def activate_ruleset(db: AsyncConnection, version: str) -> bool:
-    """Say that workers run with this ruleset; whether that is new."""
+    """Record the ruleset that workers use. Returns whether it changed."""
     if await active_ruleset(db) == version:
         return False
     statement = upsert(ruleset).values(version=version)
-    again = statement.on_conflict_do_update(index_elements=["version"], set_={"activated_at": func.clock_timestamp()})
-    await db.execute(again)
+    activated = statement.on_conflict_do_update(
+        index_elements=["version"], set_={"activated_at": func.clock_timestamp()}
+    )
+    await db.execute(activated)
     return True
 
 
 async def active_ruleset(db: AsyncConnection) -> str | None:
-    """The ruleset that was activated last."""
+    """Return the ruleset that was activated last."""
     newest = select(ruleset.c.version).order_by(ruleset.c.activated_at.desc()).limit(1)
     return (await db.execute(newest)).scalar_one_or_none()
 
@@ -134,10 +135,10 @@ async def active_ruleset(db: AsyncConnection) -> str | None:
 async def find_stale(
     db: AsyncConnection, engine: str, version: str, after: UUID | None, limit: int
 ) -> tuple[list[str], UUID | None]:
-    """The contents among the next listings that these rules have not seen, and where to go on; None at the end."""
+    """Return contents of the next listings that were not scanned with these rules, and the next cursor or None."""
     rows: Sequence[tuple[UUID, str, bool]] = [
         (row.id, row.content_digest, row.is_stale)
         for row in await db.execute(STALE, {"engine": engine, "ruleset": version, "after": after, "limit": limit})
     ]
-    onward = rows[-1][0] if len(rows) == limit else None
-    return [digest for _, digest, is_stale in rows if is_stale], onward
+    next_cursor = rows[-1][0] if len(rows) == limit else None
+    return [digest for _, digest, is_stale in rows if is_stale], next_cursor

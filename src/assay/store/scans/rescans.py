@@ -1,4 +1,4 @@
-"""Published contents that are to be weighed again, the longest due first."""
+"""Published contents to be rescanned, longest due first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import second_look
 
-# Sorted, so that two that add the same wait for each other and do not deadlock. The first reason stands.
+# Sorted, so that concurrent inserts of the same contents do not deadlock. The first reason is kept.
 ADD = text(
     """
     INSERT INTO second_look (content_digest, why)
@@ -17,8 +17,8 @@ ADD = text(
     ON CONFLICT DO NOTHING
     """
 )
-# Whoever takes some leaves the others to others; if he dies, they are due again when his time is over.
-TAKE = text(
+# A claim moves the due time; if the worker dies, the rescan is due again at that time.
+CLAIM = text(
     """
     UPDATE second_look SET due_at = now() + make_interval(secs => :held_seconds)
     FROM (
@@ -32,37 +32,34 @@ TAKE = text(
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A content that is to be looked at again."""
-
+class DueRescan:
     digest: str
     why: str
     failures: int
 
 
-async def add_second_looks(db: AsyncConnection, digests: Sequence[str], *, why: str) -> None:
+async def add_rescans(db: AsyncConnection, digests: Sequence[str], *, why: str) -> None:
     """Idempotent."""
     await db.execute(ADD, {"digests": sorted(set(digests)), "why": why})
 
 
-async def take_second_looks(db: AsyncConnection, *, limit: int, held_seconds: float) -> list[Due]:
-    """Some that are due, for nobody else until then."""
-    rows = await db.execute(TAKE, {"limit": limit, "held_seconds": held_seconds})
-    return [Due(*row) for row in rows]
+async def claim_rescans(db: AsyncConnection, *, limit: int, held_seconds: float) -> list[DueRescan]:
+    """Claim due rescans for `held_seconds`."""
+    rows = await db.execute(CLAIM, {"limit": limit, "held_seconds": held_seconds})
+    return [DueRescan(*row) for row in rows]
 
 
-async def count_second_looks(db: AsyncConnection, at_most: int) -> int:
-    """How many wait, up to a bound."""
-    some = select(second_look.c.content_digest).limit(at_most).subquery()
-    return int((await db.execute(select(func.count()).select_from(some))).scalar_one())
+async def count_rescans(db: AsyncConnection, at_most: int) -> int:
+    """Count waiting rescans, up to `at_most`."""
+    counted = select(second_look.c.content_digest).limit(at_most).subquery()
+    return int((await db.execute(select(func.count()).select_from(counted))).scalar_one())
 
 
-async def end_second_look(db: AsyncConnection, digest: str) -> None:
-    """It has been looked at."""
+async def finish_rescan(db: AsyncConnection, digest: str) -> None:
     await db.execute(delete(second_look).where(second_look.c.content_digest == digest))
 
 
-async def postpone_second_look(db: AsyncConnection, digest: str, problem: str, *, after: timedelta) -> None:
-    """It could not be looked at, which says nothing about it."""
+async def postpone_rescan(db: AsyncConnection, digest: str, problem: str, *, after: timedelta) -> None:
+    """Record a failure, which says nothing about the content, and retry later."""
     values = {"due_at": func.now() + after, "failures": second_look.c.failures + 1, "problem": problem[:500]}
     await db.execute(update(second_look).where(second_look.c.content_digest == digest).values(values))

@@ -1,8 +1,8 @@
-"""Scan nodes: who runs the external tools, and when each was last seen."""
+"""Scan nodes, which run the external tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import scan_node
 
-SHOWN = 500
+MAX_LISTED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ScanNode:
-    """One node. `url` is where it takes what is pushed to it."""
+    """A scan node. `url` is set if it accepts pushed scans."""
 
     id: UUID
     name: str
@@ -32,16 +32,20 @@ class ScanNode:
 
     @property
     def room(self) -> int:
-        """How many scans it can take."""
+        """Number of further scans that the node can accept."""
         return max(0, self.capacity - self.in_flight)
+
+    def is_alive(self, now: datetime, lease: timedelta) -> bool:
+        """Return whether it was seen recently enough to keep its scans."""
+        return now - self.seen_at <= lease
 
 
 COLUMNS = tuple(scan_node.c[each.name] for each in fields(ScanNode))
 
 
-async def see_node(db: AsyncConnection, node: ScanNode) -> None:
-    """Write down that it is there; how often a push to it failed is ours to count."""
-    told: dict[str, Any] = {
+async def record_node(db: AsyncConnection, node: ScanNode) -> None:
+    """Record a heartbeat. Does not change the count of failed pushes, which the registry maintains."""
+    values: dict[str, Any] = {
         "name": node.name,
         "url": node.url,
         "capacity": node.capacity,
@@ -51,25 +55,25 @@ async def see_node(db: AsyncConnection, node: ScanNode) -> None:
         "version": node.version,
         "seen_at": node.seen_at,
     }
-    statement = upsert(scan_node).values(id=node.id, started_at=node.seen_at, **told)
-    await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=told))
+    statement = upsert(scan_node).values(id=node.id, started_at=node.seen_at, **values)
+    await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
 
 
 async def list_nodes(db: AsyncConnection) -> list[ScanNode]:
-    """All that are known, the last seen first."""
-    statement = select(*COLUMNS).order_by(scan_node.c.seen_at.desc(), scan_node.c.id).limit(SHOWN)
+    """Return all known nodes, last seen first."""
+    statement = select(*COLUMNS).order_by(scan_node.c.seen_at.desc(), scan_node.c.id).limit(MAX_LISTED)
     return [ScanNode(*row) for row in await db.execute(statement)]
 
 
-async def count_push(db: AsyncConnection, node_id: UUID, *, pushed: int) -> None:
-    """Note a push: with something, the node has that much more; with nothing, it failed."""
-    ours = update(scan_node).where(scan_node.c.id == node_id)
+async def record_push(db: AsyncConnection, node_id: UUID, *, pushed: int) -> None:
+    """Record a push: the number of scans accepted, or 0 if it failed."""
+    updated = update(scan_node).where(scan_node.c.id == node_id)
     if pushed:
-        await db.execute(ours.values(in_flight=scan_node.c.in_flight + pushed))
+        await db.execute(updated.values(in_flight=scan_node.c.in_flight + pushed))
     else:
-        await db.execute(ours.values(push_failures=scan_node.c.push_failures + 1))
+        await db.execute(updated.values(push_failures=scan_node.c.push_failures + 1))
 
 
-async def forget_node(db: AsyncConnection, node_id: UUID) -> bool:
-    """One that has said goodbye; False if it is not known."""
+async def remove_node(db: AsyncConnection, node_id: UUID) -> bool:
+    """Remove a node that is shutting down; False if it is not known."""
     return (await db.execute(delete(scan_node).where(scan_node.c.id == node_id))).rowcount == 1

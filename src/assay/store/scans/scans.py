@@ -1,4 +1,4 @@
-"""Scans and their findings, keyed by what was looked at and what looked at it."""
+"""Scans and their findings, keyed by content, tier, engine and ruleset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +8,9 @@ import msgspec
 from sqlalchemy import ARRAY, BigInteger, Text, any_, literal, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.capability import Capabilities
-from assay.model.finding import Finding, Region, Report, Severity
-from assay.model.judgement import Ruled, Usage
-from assay.model.scan import Scan
+from assay.model.finding import Capabilities, Finding, Region, Report, Severity
 from assay.model.source import Manifest
-from assay.model.verdict import Decision, Outcome, Verdict
+from assay.model.verdict import Decision, FindingRuling, Outcome, Scan, Usage, Verdict
 from assay.store.database.records import json_text, recordset
 from assay.store.tables import finding, scan
 
@@ -35,7 +32,7 @@ KEY = "scan.tier = :tier AND scan.engine = :engine AND scan.ruleset = :ruleset"
 FIND = text(
     f"""
     SELECT scan.content_digest, scan.has_code, scan.duration_ms,
-        -- Once for each scan, not again with every finding of it.
+        -- Once per scan, not once per finding.
         CASE row_number() OVER (PARTITION BY scan.id ORDER BY finding.id) WHEN 1 THEN scan.capabilities END,
         {", ".join(f"finding.{column.name}" for column in FINDING_COLUMNS)}
     FROM scan LEFT JOIN finding ON finding.scan_id = scan.id
@@ -43,8 +40,8 @@ FIND = text(
     ORDER BY finding.id
     """
 )
-NUMBERS = text(f"SELECT id, content_digest FROM scan WHERE content_digest = ANY(CAST(:digests AS text[])) AND {KEY}")
-WORST = text(
+IDS = text(f"SELECT id, content_digest FROM scan WHERE content_digest = ANY(CAST(:digests AS text[])) AND {KEY}")
+MOST_SEVERE = text(
     f"""
     SELECT wanted.digest, {", ".join(f"worst.{column.name}" for column in FINDING_COLUMNS)}
     FROM unnest(CAST(:digests AS text[])) AS wanted (digest)
@@ -88,24 +85,24 @@ SAVE = text(
 
 
 @dataclass(frozen=True)
-class Examined:
-    """What was looked at, what was found, and what it means."""
+class ScannedContent:
+    """A scanned content with its report and verdict."""
 
     manifest: Manifest
     report: Report
     verdict: Verdict
 
 
-async def save_scans(db: AsyncConnection, tier: int, examined: Sequence[Examined]) -> dict[str, int]:
-    """The scan's number of each digest; idempotent on content, tier, engine and ruleset, which all share."""
+async def save_scans(db: AsyncConnection, tier: int, examined: Sequence[ScannedContent]) -> dict[str, int]:
+    """Store scans of one engine and ruleset, and return their ids by digest. Idempotent."""
     by_digest = {each.report.digest: each for each in examined}
     report = examined[0].report
     key = {"tier": tier, "engine": report.engine, "ruleset": report.ruleset}
-    rows = json_text([_saved(each) for each in by_digest.values()])
+    rows = json_text([_row(each) for each in by_digest.values()])
     numbers = {digest: number for number, digest in await db.execute(SAVE, key | {"rows": rows})}
     missing = sorted(by_digest.keys() - numbers.keys())
     if missing:
-        known = await db.execute(NUMBERS, key | {"digests": missing})
+        known = await db.execute(IDS, key | {"digests": missing})
         numbers |= {digest: number for number, digest in known}
     return numbers
 
@@ -113,13 +110,13 @@ async def save_scans(db: AsyncConnection, tier: int, examined: Sequence[Examined
 async def find_reports(
     db: AsyncConnection, digests: Sequence[str], tier: int, engine: str, ruleset: str
 ) -> dict[str, Report]:
-    """What this engine with these rules has said about these bytes before, where it has."""
+    """Return the stored reports of this engine and ruleset about these contents; others are left out."""
     key = {"digests": list(digests), "tier": tier, "engine": engine, "ruleset": ruleset}
     reports: dict[str, Report] = {}
     for digest, has_code, duration_ms, capabilities, *columns in await db.execute(FIND, key):
         if digest not in reports:
-            reached = msgspec.convert(capabilities, Capabilities)
-            reports[digest] = Report(engine, ruleset, digest, (), has_code, duration_ms, reached)
+            capability_set = msgspec.convert(capabilities, Capabilities)
+            reports[digest] = Report(engine, ruleset, digest, (), has_code, duration_ms, capability_set)
         if columns[0] is not None:
             known = reports[digest]
             reports[digest] = replace(known, findings=(*known.findings, finding_of(*columns)))
@@ -127,12 +124,12 @@ async def find_reports(
 
 
 async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
-    """All scans of a content, newest first, with their findings."""
+    """Return all scans of a content with their findings, newest first."""
     return (await list_all_scans(db, [digest])).get(digest, [])
 
 
 async def list_all_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[str, list[Scan]]:
-    """The same of many contents; those without a scan are left out."""
+    """Return the scans of many contents by digest; contents without a scan are left out."""
     ordered = scan.c.created_at.desc(), scan.c.id.desc()
     of_digests = scan.c.content_digest == any_(literal(list(digests), ARRAY(Text)))
     scans = (await db.execute(select(scan).where(of_digests).order_by(*ordered))).all()
@@ -148,10 +145,10 @@ async def list_all_scans(db: AsyncConnection, digests: Sequence[str]) -> dict[st
     return by_digest
 
 
-async def find_worst(db: AsyncConnection, digests: Sequence[str], each: int) -> dict[str, list[Finding]]:
-    """The gravest findings of the last scans, of rules and judge, of each of these contents, so many of each."""
+async def find_most_severe(db: AsyncConnection, digests: Sequence[str], each: int) -> dict[str, list[Finding]]:
+    """Return up to `each` most severe findings of the last static scan and judgement of each content."""
     found: dict[str, list[Finding]] = {}
-    for digest, *columns in await db.execute(WORST, {"digests": list(digests), "each": each}):
+    for digest, *columns in await db.execute(MOST_SEVERE, {"digests": list(digests), "each": each}):
         found.setdefault(digest, []).append(finding_of(*columns))
     return found
 
@@ -176,18 +173,17 @@ def _scan(row: Any, findings: Sequence[Finding]) -> Scan:
         created_at=row.created_at,
         model=row.model,
         usage=None if row.prompt_tokens is None else Usage(row.prompt_tokens, row.completion_tokens, row.cost_micros),
-        rulings=tuple(msgspec.convert(row.rulings, list[Ruled])),
+        rulings=tuple(msgspec.convert(row.rulings, list[FindingRuling])),
         problem=row.problem,
     )
 
 
 def finding_of(rule_id: str, family: str, severity: str, *rest: Any) -> Finding:
-    """A finding from its columns."""
     region: str | None = rest[-1]
     return replace(Finding(rule_id, family, Severity(severity), *rest), region=Region(region) if region else None)
 
 
-def _saved(examined: Examined) -> dict[str, object]:
+def _row(examined: ScannedContent) -> dict[str, object]:
     manifest, report, verdict = examined.manifest, examined.report, examined.verdict
     return {
         "digest": report.digest,

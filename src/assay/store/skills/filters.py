@@ -1,18 +1,15 @@
-"""Filters of the catalogue as conditions: marks of the search document, which its index leads to, or columns."""
+"""Filters of the catalogue as SQL conditions, on marks in the search document or on columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assay.model.skill import TrustTier
-from assay.model.skill_list import Filters
+from assay.model.skill import SkillFilters, TrustTier
 
 LIVE = "skill.standing = 'live'"
 
 
 @dataclass(frozen=True)
 class Condition:
-    """SQL, and the values it needs."""
-
     sql: str
     values: Mapping[str, object]
 
@@ -20,29 +17,29 @@ class Condition:
 NOTHING = Condition("true", {})
 
 
-def by_marks(filters: Filters) -> Condition:
-    """Everything at once, in the index; `true` if nothing is asked for."""
+def by_marks(filters: SkillFilters) -> Condition:
+    """Build one condition on the indexed search document; `true` without filters."""
     return _marked("marks", filters)
 
 
-def by_columns(filters: Filters) -> Condition:
-    """The same for rows that are read anyway: what has a column is cheaper to look at than the document."""
-    given = {"category": filters.category, "tier": filters.tier}
-    conditions = [f"skill.{name} = :{name}" for name, value in given.items() if value]
-    values: dict[str, object] = {name: value.value for name, value in given.items() if value}
+def by_columns(filters: SkillFilters) -> Condition:
+    """Build conditions for rows that are read anyway: columns are cheaper to check than the document."""
+    params = {"category": filters.category, "tier": filters.tier}
+    conditions = [f"skill.{name} = :{name}" for name, value in params.items() if value]
+    values: dict[str, object] = {name: value.value for name, value in params.items() if value}
     if filters.min_trust:
         conditions.append("skill.trust_tier >= :min_trust")
         values["min_trust"] = filters.min_trust.value
-    named = _marked("named", Filters(author=filters.author, source=filters.source, labels=filters.labels))
+    named = _marked("named", SkillFilters(author=filters.author, source=filters.source, labels=filters.labels))
     return Condition(" AND ".join([*conditions, named.sql]), values | dict(named.values))
 
 
-def _marked(name: str, filters: Filters) -> Condition:
+def _marked(name: str, filters: SkillFilters) -> Condition:
     marks = " & ".join(_marks(filters))
     return Condition(f"skill.search_document @@ CAST(:{name} AS tsquery)", {name: marks}) if marks else NOTHING
 
 
-def _marks(filters: Filters) -> list[str]:
+def _marks(filters: SkillFilters) -> list[str]:
     marks = [_mark(name, value) for name, value in (("category", filters.category), ("tier", filters.tier)) if value]
     if filters.min_trust:
         enough = [tier for tier in TrustTier if tier >= filters.min_trust]
@@ -56,6 +53,6 @@ def _marks(filters: Filters) -> list[str]:
 
 
 def _mark(name: str, value: str) -> str:
-    """A mark as a word of a query, quoted whatever is in it."""
+    """Quote a mark for use in a tsquery."""
     written = f"={name}:{value}".replace("\\", "\\\\").replace("'", "''")
     return f"'{written}'"

@@ -1,7 +1,6 @@
-"""Installs: reports of clients, one a day for a client and a skill; days, which are counted from them; and the numbers
-of listings, which are the sums of days.
+"""Installs: reports of clients (one per client, skill and day), daily totals, and the sums shown on listings.
 
-A report has nothing that tells who sent it but a keyed digest, and is forgotten after a week. The day stays.
+A report identifies its client only by a keyed digest and is deleted after a week. Daily totals are kept.
 """
 
 from collections.abc import Sequence
@@ -14,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.tables import install_event
 
-KEPT_DAYS = 7
-AT_MOST = 50_000
-# From the last day that was counted, and the one before it: a report may have come while the day ended. A day never
-# shrinks, though its reports are forgotten.
+KEEP_DAYS = 7
+DELETE_AT_MOST = 50_000
+# Recounts the last counted day and the one before, because a report may arrive while a day ends. Totals never shrink,
+# although reports are deleted.
 COUNT = text(
     """
     WITH since AS (SELECT max(day) - 1 AS day FROM install_day)
@@ -35,7 +34,7 @@ SUMS = """
         coalesce(sum(number) FILTER (WHERE day > CAST(:today AS date) - 30), 0) AS trending_30d
     FROM install_day
     """
-# Those that were installed lately, and those whose days have just left the month.
+# Listings with recent installs, and those whose installs have just left the 30-day window.
 WRITE = text(
     f"""
     UPDATE skill SET installs = sums.installs, trending_7d = sums.trending_7d, trending_30d = sums.trending_30d
@@ -49,7 +48,7 @@ WRITE = text(
             IS DISTINCT FROM (sums.installs, sums.trending_7d, sums.trending_30d)
     """
 )
-FORGET = text(
+DELETE_OLD = text(
     """
     DELETE FROM install_event WHERE (skill_id, day, client) IN (
         SELECT skill_id, day, client FROM install_event WHERE day < CAST(:today AS date) - CAST(:kept_days AS int)
@@ -70,7 +69,7 @@ WRONG = text(
 async def add_installs(
     db: AsyncConnection, installs: Sequence[tuple[UUID, str | None]], *, client: str, day: date
 ) -> int:
-    """Reports of one client: skills and versions. Returns how many are the client's first of that day."""
+    """Add reports of one client, as skills and versions. Returns how many are the client's first of the day."""
     if not installs:
         return 0
     fresh = dict(installs)
@@ -82,13 +81,13 @@ async def add_installs(
 
 
 async def fold_installs(db: AsyncConnection, today: date) -> int:
-    """Count days, write the sums to the listings, forget old reports. Returns how many listings changed."""
+    """Update daily totals and the sums of listings, and delete old reports. Returns how many listings changed."""
     await db.execute(COUNT)
     changed = (await db.execute(WRITE, {"today": today})).rowcount
-    await db.execute(FORGET, {"today": today, "kept_days": KEPT_DAYS, "at_most": AT_MOST})
+    await db.execute(DELETE_OLD, {"today": today, "kept_days": KEEP_DAYS, "at_most": DELETE_AT_MOST})
     return changed
 
 
 async def find_wrong_installs(db: AsyncConnection, today: date) -> list[str]:
-    """The names of listings whose numbers are not the sums of their days: there should be none."""
+    """Return the names of listings whose numbers differ from the sums of their days. There should be none."""
     return list((await db.execute(WRONG, {"today": today})).scalars())

@@ -1,34 +1,69 @@
-"""Names that lead to listings though they are not theirs: those they had before, and the last part alone."""
+"""Names and aliases of listings."""
 
 from uuid import UUID
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import (
+    Select,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.model.change import ChangeKind
+from assay.model.skill import (
+    Skill,
+)
 from assay.store.skills.skills import IS_LIVE
-from assay.store.tables import skill, skill_alias
+from assay.store.tables import (
+    change,
+    skill,
+    skill_alias,
+)
 
-# More choices help nobody.
-MOST_CHOICES = 20
+# Maximum number of choices for an ambiguous name.
+MAX_CHOICES = 20
 
 
-async def other_names(db: AsyncConnection, wanted: str) -> tuple[str, ...]:
-    """The names of the listings that are meant by a name that none has: all that had it, else all live ones whose last
-    part it is.
-    """
-    by_alias = select(skill.c.name).join_from(skill_alias, skill).where(skill_alias.c.alias == wanted)
+async def resolve_name(db: AsyncConnection, name: str) -> tuple[str, ...]:
+    """Return the listings that an unknown name may refer to: former holders, else live ones with this last part."""
+    by_alias = select(skill.c.name).join_from(skill_alias, skill).where(skill_alias.c.alias == name)
     found = await _names(db, by_alias)
-    if found or "/" in wanted:
+    if found or "/" in name:
         return found
-    return await _names(db, select(skill.c.name).where(func.split_part(skill.c.name, "/", 3) == wanted, IS_LIVE))
+    return await _names(db, select(skill.c.name).where(func.split_part(skill.c.name, "/", 3) == name, IS_LIVE))
 
 
 async def aliases_of(db: AsyncConnection, skill_id: UUID) -> list[str]:
-    """The other names that lead to a listing, unless another is called so now."""
+    """Return the aliases of a listing, including those that are now the name of another one."""
     statement = select(skill_alias.c.alias).where(skill_alias.c.skill_id == skill_id).order_by(skill_alias.c.alias)
     return list((await db.execute(statement)).scalars())
 
 
 async def _names(db: AsyncConnection, statement: Select[str]) -> tuple[str, ...]:
-    ordered = statement.order_by(skill.c.stars.desc().nulls_last(), skill.c.name).limit(MOST_CHOICES)
+    ordered = statement.order_by(skill.c.stars.desc().nulls_last(), skill.c.name).limit(MAX_CHOICES)
     return tuple((await db.execute(ordered)).scalars())
+
+
+async def rename_listing(db: AsyncConnection, listing: Skill, name: str) -> bool:
+    """Rename a listing and keep its old name as an alias; False if the name belongs to another listing."""
+    try:
+        async with db.begin_nested():
+            await db.execute(update(skill).where(skill.c.id == listing.id).values(name=name, updated_at=func.now()))
+    except IntegrityError:
+        return False
+    # The new name must not remain an alias of the same listing.
+    await db.execute(delete(skill_alias).where(skill_alias.c.alias == name, skill_alias.c.skill_id == listing.id))
+    await add_alias(db, listing.name, listing.id)
+    data = {"name": name, "from": listing.name}
+    await db.execute(insert(change).values(kind=ChangeKind.RENAME.value, skill_id=listing.id, data=data))
+    return True
+
+
+async def add_alias(db: AsyncConnection, alias: str, skill_id: UUID) -> None:
+    statement = upsert(skill_alias).values(alias=alias.lower(), skill_id=skill_id)
+    await db.execute(statement.on_conflict_do_nothing())

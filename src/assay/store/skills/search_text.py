@@ -1,80 +1,78 @@
-"""What was typed, taken apart for the indexes."""
+"""Search queries, parsed for the indexes."""
 
 import re
 from dataclasses import dataclass
 
-from assay.model.naming import slug_of
+from assay.model.skill import slug_of
 
-# Kana and Han: every character counts as a word (`tables/skill_document.py`).
+# Kana and Han: every character is a word (`tables/skill_document.py`).
 UNSEGMENTED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 TOKEN = re.compile(rf"[{UNSEGMENTED}]+|[^\W{UNSEGMENTED}]+")
-# More are not looked up.
-MOST_WORDS = 12
-# Shorter beginnings of words are those of half the catalogue, and shorter parts have no trigram.
+# Further words of a query are ignored.
+MAX_WORDS = 12
+# Shorter prefixes match half the catalogue, and shorter parts have no trigram.
 TRIGRAM = 3
 TRIGRAMS = re.compile(rf"[^\W_]{{{TRIGRAM}}}")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The same words as each index wants them."""
+class SearchQuery:
+    """A search query, in the form that each index needs."""
 
-    wanted: str
+    text: str
 
     @property
     def tokens(self) -> list[str]:
-        """The words, in lower case."""
-        return TOKEN.findall(self.wanted)[:MOST_WORDS]
+        return TOKEN.findall(self.text)[:MAX_WORDS]
 
     @property
     def words(self) -> list[str]:
-        """Each as a query: characters in a row, or a word; the last one perhaps unfinished."""
-        written = [_in_a_row(token) for token in self.tokens]
+        """Words as tsqueries: a phrase of characters, or a word. The last word may be a prefix."""
+        written = [_as_phrase(token) for token in self.tokens]
         if written and len(self.tokens[-1]) >= TRIGRAM and not _is_unsegmented(self.tokens[-1]):
             written[-1] = f"{written[-1]}:*"
         return written
 
     @property
     def bare_words(self) -> list[str]:
-        """The same, all of them finished."""
-        return [_in_a_row(token) for token in self.tokens]
+        """Words as tsqueries, without a prefix."""
+        return [_as_phrase(token) for token in self.tokens]
 
     @property
     def slug(self) -> str:
-        """As the last part of a name."""
-        return slug_of(self.wanted)
+        return slug_of(self.text)
 
     @property
     def beginning(self) -> tuple[str, str] | None:
-        """The beginning of a slug and the first one after it, if the last word is too short to be a beginning."""
+        """A slug prefix and its upper bound, if the last word is too short for a word prefix."""
         if not self.slug or not self.tokens or len(self.tokens[-1]) >= TRIGRAM:
             return None
         return self.slug, self.slug[:-1] + chr(ord(self.slug[-1]) + 1)
 
     @property
     def owner_and_name(self) -> tuple[str, str] | None:
-        """If it may be a repository."""
-        owner, slash, name = self.wanted.partition("/")
+        """Owner and name, if the query may be a repository."""
+        owner, slash, name = self.text.partition("/")
         return (owner, name) if slash and owner and name and "/" not in name else None
 
     @property
     def pattern(self) -> str:
-        """As a part of a text."""
-        return f"%{escape_like(self.wanted)}%"
+        """LIKE pattern for a part of a text."""
+        return f"%{escape_like(self.text)}%"
 
     @property
     def has_trigram(self) -> bool:
-        """Whether an index can look up such a part."""
-        return TRIGRAMS.search(self.wanted) is not None
+        """True if the trigram index can look up the query."""
+        return TRIGRAMS.search(self.text) is not None
 
     @property
     def may_be_repository_part(self) -> bool:
-        """Names of repositories have no spaces, and one slash."""
-        return self.has_trigram and " " not in self.wanted and self.wanted.count("/") <= 1
+        """True if the query may be a part of `owner/name`: no spaces and at most one slash."""
+        return self.has_trigram and " " not in self.text and self.text.count("/") <= 1
 
 
 def escape_like(words: str) -> str:
-    """The words themselves, not as a pattern."""
+    """Escape the wildcards of LIKE."""
     return re.sub(r"([\\%_])", r"\\\1", words)
 
 
@@ -82,5 +80,5 @@ def _is_unsegmented(token: str) -> bool:
     return re.match(f"[{UNSEGMENTED}]", token) is not None
 
 
-def _in_a_row(token: str) -> str:
+def _as_phrase(token: str) -> str:
     return " <-> ".join(token) if _is_unsegmented(token) else token

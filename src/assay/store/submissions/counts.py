@@ -1,21 +1,22 @@
-"""How many submissions are in each state, how many came into it lately, and how many skills are listed.
+"""Counters of submissions by state, and of arrivals in a state.
 
-All are folded totals plus the deltas since, so that they cost the same at any size. A delta above zero is an arrival:
-a statement that moves submissions moves all of them into one state.
+Each is a folded total plus the deltas since, so the cost does not grow with the number of submissions. A positive
+delta is an arrival, because a statement moves all its submissions to one state.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import State
+from assay.store.skills.counts import correct_skill_counts, fold_skill_counts
 from assay.store.tables import submission
 
 FOLD_AT_MOST = 50_000
-# One statement, so that no reader sees a delta both folded and not.
+# One statement, so that no reader counts a delta twice or not at all.
 FOLD = text(
     """
     WITH taken AS (
@@ -35,21 +36,6 @@ FOLD = text(
     SELECT count(*) FROM taken
     """
 )
-# The sums stay what they are: many rows become one of each kind.
-FOLD_SKILLS = text(
-    """
-    WITH taken AS (
-        DELETE FROM skill_count
-        WHERE id IN (SELECT id FROM skill_count ORDER BY id LIMIT :at_most)
-            AND (SELECT count(*) FROM (SELECT FROM skill_count LIMIT :enough) AS few) >= :enough
-        RETURNING facet, value, number
-    )
-    INSERT INTO skill_count (facet, value, number)
-    SELECT facet, value, sum(number) FROM taken GROUP BY facet, value HAVING sum(number) <> 0
-    """
-)
-# Fewer rows than this are as good as folded.
-FOLD_SKILLS_FROM = 64
 BY_STATE = text(
     """
     SELECT state, sum(number) FROM (
@@ -68,53 +54,62 @@ ARRIVED = text(
     ) AS parts GROUP BY state
     """
 )
-SKILLS = text("SELECT value, sum(number) FROM skill_count WHERE facet = :facet GROUP BY value")
-FACETS = text("SELECT facet, value, sum(number) FROM skill_count GROUP BY facet, value")
 FORGET_ARRIVALS = text("DELETE FROM submission_arrival WHERE minute < now() - interval '30 days'")
 
 
+# One statement sees one snapshot, and concurrent moves change the counters along with the rows, so the difference
+# stays correct. It is added to the totals, because a positive delta would count as an arrival.
+CORRECT = text(
+    """
+    WITH counted AS (
+        SELECT state, sum(number) AS number FROM (
+            SELECT state, total AS number FROM submission_count
+            UNION ALL
+            SELECT state, delta FROM submission_count_delta
+        ) AS parts
+        GROUP BY state
+    ), truth AS (
+        SELECT state, count(*) AS number FROM submission GROUP BY state
+    ), difference AS (
+        SELECT state, coalesce(truth.number, 0) - coalesce(counted.number, 0) AS number
+        FROM truth FULL JOIN counted USING (state)
+    )
+    INSERT INTO submission_count AS kept (state, total)
+    SELECT state, number FROM difference WHERE number <> 0 ORDER BY state
+    ON CONFLICT (state) DO UPDATE SET total = kept.total + excluded.total
+    RETURNING state, (SELECT number FROM difference WHERE difference.state = kept.state) AS added
+    """
+)
+
+
 async def count_by_state(db: AsyncConnection) -> Mapping[State, int]:
-    """Every state, also those with none."""
+    """Return the number of submissions in every state, including zeros."""
     return _every_state(await db.execute(BY_STATE))
 
 
 async def count_arrivals(db: AsyncConnection, since: datetime) -> Mapping[State, int]:
-    """How many submissions have come into each state since then, to the minute."""
+    """Return the number of submissions that entered each state since then, to the minute."""
     return _every_state(await db.execute(ARRIVED, {"since": since}))
 
 
-async def count_skills(db: AsyncConnection) -> int:
-    """How many live listings there are."""
-    return (await count_by_facet(db, "all")).get("", 0)
-
-
-async def count_by_facet(db: AsyncConnection, facet: Literal["all", "category", "tier"]) -> Mapping[str, int]:
-    """How many live listings there are of each category or tier that has any."""
-    rows = await db.execute(SKILLS, {"facet": facet})
-    return {value: int(number) for value, number in rows if number}
-
-
-async def count_facets(db: AsyncConnection) -> Mapping[str, Mapping[str, int]]:
-    """All of them at once: facet, value, number."""
-    counted: dict[str, dict[str, int]] = {"all": {}, "category": {}, "tier": {}}
-    for facet, value, number in await db.execute(FACETS):
-        if number:
-            counted[facet][value] = int(number)
-    return counted
-
-
 async def fold_counts(db: AsyncConnection) -> int:
-    """Add deltas to the totals; readers see the same sums before and after. Returns how many were folded."""
+    """Add deltas to the totals, which does not change the sums. Returns how many deltas were folded."""
     await db.execute(FORGET_ARRIVALS)
-    await db.execute(FOLD_SKILLS, {"at_most": FOLD_AT_MOST, "enough": FOLD_SKILLS_FROM})
+    await fold_skill_counts(db)
     return int((await db.execute(FOLD, {"at_most": FOLD_AT_MOST})).scalar_one())
 
 
-async def recount(db: AsyncConnection) -> Mapping[State, int]:
-    """The truth the counters must agree with: a full count, for reconciliation only."""
+async def count_all_rows(db: AsyncConnection) -> Mapping[State, int]:
+    """Count all rows by state; slow, for reconciliation and tests only."""
     return _every_state(await db.execute(select(submission.c.state, func.count()).group_by(submission.c.state)))
 
 
 def _every_state(rows: Iterable[Sequence[Any]]) -> Mapping[State, int]:
     counted = {state: int(number) for state, number in rows}
     return {state: counted.get(state.value, 0) for state in State}
+
+
+async def correct_counts(db: AsyncConnection) -> Mapping[str, int]:
+    """Recount everything and correct the counters. Returns the correction for each counter that was wrong."""
+    added = {row.state: int(row.added) for row in await db.execute(CORRECT)}
+    return added | await correct_skill_counts(db)

@@ -1,4 +1,4 @@
-"""Filters of submissions: which set is small enough to be looked at whole, and what is asked of each row of it."""
+"""Filters of submissions: conditions on rows, and the candidate sets that are small enough to read completely."""
 
 import re
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import RepositoryName
-from assay.model.submission_list import Filters
+from assay.model.submission import SubmissionFilters
 from assay.store.repositories.repositories import find_repository
 from assay.store.skills.search_text import escape_like
-from assay.store.submissions.walks import LOOK_AT_MOST, Range
+from assay.store.submissions.walks import MAX_SCANNED, IndexRange
 from assay.store.tables.base import quoted
 
-# How long the database may look for a text in names, before it counts as too common to be looked up.
-NAMES_MILLISECONDS = 300
-# With fewer letters or digits in a row the index of names has nothing to look up, and would be read as a whole.
-LOOKED_UP = re.compile(r"[^\W_]{3}")
+# Time limit for searching names; a text that takes longer is too common to be looked up.
+NAME_SEARCH_MILLISECONDS = 300
+# Without three letters or digits in a row, the trigram index would be read completely.
+HAS_TRIGRAM = re.compile(r"[^\W_]{3}")
 NAMES = text(
     """
     WITH named AS MATERIALIZED (
@@ -42,15 +42,15 @@ CONDITIONS = {
     "repository": "repository_id = ANY(:repository_ids)",
     "reason": "reason_code = :reason",
     "origin": "origin = :origin",
-    # Scalar queries: the pattern is made once, and no planner reads all repositories to look up the few of a page.
+    # Scalar subqueries: the pattern is computed once, and the planner cannot read all repositories for one page.
     "words": "(lower(skill_name) LIKE (SELECT lower(:pattern)) OR lower((SELECT owner || '/' || name FROM repository "
     "WHERE repository.id = repository_id)) LIKE (SELECT lower(:pattern)))",
 }
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What filters ask of a row, by the name of the filter, and the values for it."""
+class FilterConditions:
+    """SQL conditions by the name of their filter, and the values they need."""
 
     conditions: dict[str, str]
     values: dict[str, object]
@@ -58,21 +58,21 @@ class Asked:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Submissions among which are all that match a filter; how many, exactly up to LOOK_AT_MOST."""
+    """A superset of the submissions that match a filter, with its size, exact up to MAX_SCANNED."""
 
     filter: str
-    ranges: tuple[Range, ...]
+    ranges: tuple[IndexRange, ...]
     number: int
     values: dict[str, object] = field(default_factory=dict)
 
     @property
     def are_few(self) -> bool:
-        """Whether all of them can be looked at."""
-        return self.number <= LOOK_AT_MOST
+        """True if all candidates can be read."""
+        return self.number <= MAX_SCANNED
 
 
-async def ask(db: AsyncConnection, filters: Filters) -> Asked:
-    """The conditions; a repository is found under any of its names."""
+async def build_conditions(db: AsyncConnection, filters: SubmissionFilters) -> FilterConditions:
+    """Build the conditions of filters. A repository is found by any of its names."""
     values: dict[str, object] = {}
     if filters.submitter is not None:
         values["submitter"] = filters.submitter
@@ -87,54 +87,57 @@ async def ask(db: AsyncConnection, filters: Filters) -> Asked:
     conditions = {name: sql for name, sql in CONDITIONS.items() if getattr(filters, name) is not None}
     if filters.states is not None:
         conditions["states"] = f"state IN ({quoted(filters.states)})"
-    return Asked(conditions, values)
+    return FilterConditions(conditions, values)
 
 
-async def measure_filters(db: AsyncConnection, asked: Asked) -> list[Candidates]:
-    """How many rows each of these conditions leaves, counted a little further than LOOK_AT_MOST; one statement."""
-    names = [name for name in asked.conditions if name not in ("states", "words")]
+async def measure_filters(db: AsyncConnection, criteria: FilterConditions) -> list[Candidates]:
+    """Count the rows that each condition leaves, up to just above MAX_SCANNED, in one statement."""
+    names = [name for name in criteria.conditions if name not in ("states", "words")]
     if not names:
         return []
-    # In the order of its index, so that no plan made for an average value reads the table for a rare one.
+    # Ordered like its index, so that a plan for an average value does not scan the table for a rare one.
     counts = ", ".join(
-        f"(SELECT count(*) FROM (SELECT 1 FROM submission WHERE {asked.conditions[name]} "
-        f"{'' if name == 'repository' else 'ORDER BY created_at DESC, id DESC '}LIMIT {LOOK_AT_MOST + 1}) AS found)"
+        f"(SELECT count(*) FROM (SELECT 1 FROM submission WHERE {criteria.conditions[name]} "
+        f"{'' if name == 'repository' else 'ORDER BY created_at DESC, id DESC '}LIMIT {MAX_SCANNED + 1}) AS found)"
         for name in names
     )
-    numbers = (await db.execute(text(f"SELECT {counts}"), asked.values)).one()
+    numbers = (await db.execute(text(f"SELECT {counts}"), criteria.values)).one()
     return [
-        Candidates(name, (Range(asked.conditions[name]),), number) for name, number in zip(names, numbers, strict=True)
+        Candidates(name, (IndexRange(criteria.conditions[name]),), number)
+        for name, number in zip(names, numbers, strict=True)
     ]
 
 
-async def look_up_words(db: AsyncConnection, words: str, milliseconds: int = NAMES_MILLISECONDS) -> Candidates | None:
-    """Submissions whose name or repository holds the words; None if that are too many, or if nobody can tell soon."""
-    if not LOOKED_UP.search(words):
+async def find_by_words(
+    db: AsyncConnection, words: str, milliseconds: int = NAME_SEARCH_MILLISECONDS
+) -> Candidates | None:
+    """Find submissions by a part of their name or repository; None if there are too many or it takes too long."""
+    if not HAS_TRIGRAM.search(words):
         return None
-    # Rolled back in any case, which is what gives the transaction its own bounds again.
-    nested = await db.begin_nested()
+    # Always rolled back, which restores the settings of the transaction.
+    savepoint = await db.begin_nested()
     try:
-        # The plan must be made for this text: a common one is found by reading on, a rare one by its index.
+        # A custom plan: a common text is found by a scan, a rare one by the index.
         await db.execute(BOUNDS, {"milliseconds": str(milliseconds), "plan": "force_custom_plan"})
-        given = {"pattern": f"%{escape_like(words)}%", "most": LOOK_AT_MOST + 1}
-        found = (await db.execute(NAMES, given)).one()
-    except DBAPIError as problem:
-        if not _ran_out_of_time(problem):
+        params = {"pattern": f"%{escape_like(words)}%", "most": MAX_SCANNED + 1}
+        found = (await db.execute(NAMES, params)).one()
+    except DBAPIError as error:
+        if not _is_timeout(error):
             raise
         return None
     finally:
-        await nested.rollback()
-    if found.number > LOOK_AT_MOST:
+        await savepoint.rollback()
+    if found.number > MAX_SCANNED:
         return None
-    return Candidates("words", (Range("id = ANY(:found_ids)"),), found.number, {"found_ids": found.ids or []})
+    return Candidates("words", (IndexRange("id = ANY(:found_ids)"),), found.number, {"found_ids": found.ids or []})
 
 
 async def _repository_ids(db: AsyncConnection, name: RepositoryName) -> Sequence[int]:
-    """The repository of this name, and those that turned out to be the same one."""
+    """Return the repository with this name and all rows merged into it."""
     known = await find_repository(db, name)
     return (await db.execute(SAME, {"id": known.id})).scalars().all() if known else []
 
 
-def _ran_out_of_time(problem: DBAPIError) -> bool:
-    cause = problem.orig.__cause__ if problem.orig is not None else None
+def _is_timeout(error: DBAPIError) -> bool:
+    cause = error.orig.__cause__ if error.orig is not None else None
     return isinstance(cause, asyncpg.QueryCanceledError)

@@ -1,4 +1,4 @@
-"""Submissions that an admin means, by id or by what they have in common; locked before they are changed."""
+"""Submissions selected for an administrative change, by id or by filter, and locked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ COUNT_AT_MOST = 100_000
 
 @dataclass(frozen=True)
 class Selection:
-    """All in one of these states that have not changed since `before`, narrowed by what is given besides."""
+    """Submissions in one of these states that did not change since `before`, narrowed by the other fields."""
 
     states: frozenset[State]
     before: datetime
@@ -28,33 +28,33 @@ class Selection:
 
 
 async def lock_by_ids(db: AsyncConnection, ids: Sequence[UUID]) -> dict[UUID, Submission]:
-    """Those that exist, locked until the end of the transaction, in the order of their ids."""
+    """Lock the submissions that exist, in the order of their ids, until the end of the transaction."""
     statement = read_submissions().where(submission.c.id.in_(ids)).order_by(submission.c.id)
     rows = await db.execute(statement.with_for_update(of=submission, key_share=True))
     return {each.id: each for each in map(submission_of, rows)}
 
 
 async def lock_selected(db: AsyncConnection, selection: Selection, limit: int) -> list[Submission]:
-    """The longest unchanged first; what somebody else is changing right now is left for the next time."""
+    """Lock selected submissions, longest unchanged first. Skips rows that are locked by others."""
     statement = read_submissions().where(*_conditions(selection)).order_by(submission.c.updated_at, submission.c.id)
     rows = await db.execute(statement.limit(limit).with_for_update(of=submission, key_share=True, skip_locked=True))
     return [submission_of(row) for row in rows]
 
 
 async def count_selected(db: AsyncConnection, selection: Selection) -> Mapping[State, int]:
-    """How many by state, up to COUNT_AT_MOST in all."""
-    some = select(submission.c.state).where(*_conditions(selection)).limit(COUNT_AT_MOST).subquery()
-    rows = await db.execute(select(some.c.state, func.count()).group_by(some.c.state))
+    """Count by state, up to COUNT_AT_MOST in total."""
+    counted = select(submission.c.state).where(*_conditions(selection)).limit(COUNT_AT_MOST).subquery()
+    rows = await db.execute(select(counted.c.state, func.count()).group_by(counted.c.state))
     return {State(state): number for state, number in rows}
 
 
 async def set_priority(db: AsyncConnection, ids: Sequence[UUID], priority: int) -> None:
-    """The rows must be locked. No change of state, and nothing that a worker checks."""
+    """Set the priority of locked rows. This is no change of state and does not fence workers."""
     await db.execute(update(submission).where(submission.c.id.in_(ids)).values(priority=priority))
 
 
-async def now_of(db: AsyncConnection) -> datetime:
-    """The database's time, which is the time of every row."""
+async def database_now(db: AsyncConnection) -> datetime:
+    """Return the time of the database, which all rows use."""
     moment: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
     return moment
 

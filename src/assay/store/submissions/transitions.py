@@ -1,7 +1,7 @@
-"""Every change of a submission: insert, claim, move. Each change of state leaves its event and change record.
+"""Every change of a submission: insert, claim, move. A change of state writes its event and change record.
 
-All of it is set-based: many submissions cost one statement, and one submission is a set of one. The statements are
-written out, because this is the hot path.
+All functions are set-based: many submissions cost one statement. The SQL is handwritten, because this is the hot
+path.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ HISTORY = f"""
 )
 SELECT {ROW} FROM moved JOIN repository ON repository.id = moved.repository_id
 """
-# Columns as arrays: of all ways to bring a thousand rows in, the cheapest for both sides.
+# Arrays of columns are the cheapest way to insert a thousand rows, for client and server.
 INSERT = text(
     """
     WITH fresh AS (
@@ -89,14 +89,14 @@ CLAIM = text(
 
 
 class LostLease(Conflict):
-    """Somebody else has taken the submission over since it was read."""
+    """The submission was claimed by another worker or changed since it was read."""
 
     code = "lease_lost"
 
 
 @dataclass(frozen=True)
 class NewSubmission:
-    """What is known of a submission before it has a row."""
+    """A submission to be inserted."""
 
     id: UUID
     repository: Repository
@@ -110,7 +110,7 @@ class NewSubmission:
 
 @dataclass(frozen=True)
 class Reopening:
-    """A decided submission that goes back to the queue."""
+    """A decided submission to be returned to the queue."""
 
     before: Submission
     upload_digest: str | None
@@ -122,7 +122,7 @@ class Reopening:
 
 @dataclass(frozen=True)
 class Step:
-    """One arrow of the state diagram, taken for a reason."""
+    """One allowed transition and its trigger."""
 
     to: State
     trigger: str
@@ -131,58 +131,58 @@ class Step:
 
 @dataclass(frozen=True)
 class Move:
-    """One or more arrows of one submission, and the columns that change with them."""
+    """One or more transitions of a submission, and the columns that change with them."""
 
     before: Submission
     steps: tuple[Step, ...]
     actor: str
     assign: Mapping[str, object]
-    new_round: bool = False
+    new_cycle: bool = False
 
     def __post_init__(self) -> None:
         state = self.before.state
         for step in self.steps:
             if step.to not in TRANSITIONS[state]:
-                raise AssertionError(f"There is no arrow from {state} to {step.to}.")
+                raise AssertionError(f"There is no transition from {state} to {step.to}.")
             state = step.to
 
     @property
     def shape(self) -> tuple[tuple[str, ...], State, bool]:
-        """Moves of the same shape are one statement."""
-        return tuple(sorted(self.assign)), self.steps[-1].to, self.new_round
+        """Moves with the same shape share one statement."""
+        return tuple(sorted(self.assign)), self.steps[-1].to, self.new_cycle
 
 
 async def insert_submissions(
-    db: AsyncConnection, news: Sequence[NewSubmission], *, batch: UUID | None = None
+    db: AsyncConnection, submissions: Sequence[NewSubmission], *, batch: UUID | None = None
 ) -> dict[UUID, Submission]:
-    """Insert rows with their first event and change record; those whose natural key is taken are left out.
+    """Insert submissions with their first event and change record; known natural keys are left out.
 
-    What came in with a `batch` says so, because the batch is announced as a whole.
+    With a `batch`, each record carries its id, because the batch is announced as a whole.
     """
     columns = {
-        "ids": [new.id for new in news],
-        "repository_ids": [new.repository.id for new in news],
-        "skill_names": [new.skill_name for new in news],
-        "skill_paths": [new.skill_path for new in news],
-        "origins": [new.origin.value for new in news],
-        "submitters": [new.submitter for new in news],
-        "upload_digests": [new.upload_digest for new in news],
-        "actors": [new.actor for new in news],
+        "ids": [new.id for new in submissions],
+        "repository_ids": [new.repository.id for new in submissions],
+        "skill_names": [new.skill_name for new in submissions],
+        "skill_paths": [new.skill_path for new in submissions],
+        "origins": [new.origin.value for new in submissions],
+        "submitters": [new.submitter for new in submissions],
+        "upload_digests": [new.upload_digest for new in submissions],
+        "actors": [new.actor for new in submissions],
         "metadata": json_text({"batch": batch} if batch else {}),
     }
     created: dict[UUID, datetime] = dict((await db.execute(INSERT, columns)).all())
-    return {new.id: _fresh(new, created[new.id]) for new in news if new.id in created}
+    return {new.id: _fresh(new, created[new.id]) for new in submissions if new.id in created}
 
 
 async def move(db: AsyncConnection, before: Submission, *steps: Step, actor: str, **assign: object) -> Submission:
-    """Take one or more arrows at once. Raises LostLease if the row is no longer as `before` says."""
+    """Apply one or more transitions. Raises LostLease if the row is no longer in the state and version of `before`."""
     return await move_one(db, Move(before, steps, actor, assign))
 
 
 async def move_all(db: AsyncConnection, moves: Sequence[Move]) -> dict[UUID, Submission]:
-    """The submissions that moved. Those left out are no longer in the state and version of their `before`.
+    """Apply moves and return the submissions that changed; stale ones are left out.
 
-    That is the fence behind which a worker that lost its lease cannot write.
+    The check of state and version fences off workers that lost their lease.
     """
     shapes = defaultdict(list)
     for each in moves:
@@ -199,7 +199,10 @@ async def move_all(db: AsyncConnection, moves: Sequence[Move]) -> dict[UUID, Sub
 
 
 async def reopen_all(db: AsyncConnection, reopenings: Sequence[Reopening]) -> dict[UUID, Submission]:
-    """Back to RECEIVED for a new cycle: fresh budgets, no reason; the caller holds the locks and enqueues the jobs."""
+    """Return submissions to RECEIVED for a new cycle, with fresh retry budgets and no reason.
+
+    The caller holds the locks and enqueues the jobs. Raises AssertionError if a submission was not locked.
+    """
     reasons = dict.fromkeys(("reason_code", "reason_message", "next_step"))
     moves = [
         Move(
@@ -214,13 +217,13 @@ async def reopen_all(db: AsyncConnection, reopenings: Sequence[Reopening]) -> di
                 "upload_digest": each.upload_digest,
                 **reasons,
             },
-            new_round=True,
+            new_cycle=True,
         )
         for each in reopenings
     ]
     moved = await move_all(db, moves)
     if len(moved) != len(moves):
-        raise AssertionError("A submission that is reopened must be locked first.")
+        raise AssertionError("A submission must be locked before it is reopened.")
     return moved
 
 
@@ -237,42 +240,44 @@ async def update_in_place(db: AsyncConnection, before: Submission, **assign: obj
 
 
 async def claim_submissions(
-    db: AsyncConnection, wanted: Sequence[tuple[UUID, int]], *, worker: str, lease_seconds: float
+    db: AsyncConnection, cycles: Sequence[tuple[UUID, int]], *, worker: str, lease_seconds: float
 ) -> dict[UUID, Submission]:
-    """Take the leases of active submissions, whoever held them; those whose cycle is over are left out.
+    """Claim active submissions, taking over any lease; those whose cycle is over are left out.
 
-    Every claim has a name of its own, so that even the same worker cannot write for an earlier claim.
+    Every claim has a unique lease name, so that even the same worker cannot write under an earlier claim.
     """
-    rows = [{"id": number, "cycle": cycle, "lease": f"{worker}#{token_hex(4)}"} for number, cycle in wanted]
+    rows = [{"id": number, "cycle": cycle, "lease": f"{worker}#{token_hex(4)}"} for number, cycle in cycles]
     found = await db.execute(CLAIM, {"rows": json_text(rows), "lease_seconds": lease_seconds})
-    taken = _by_id(found.all())
+    claimed = _by_id(found.all())
     lost = Step(State.RECEIVED, "lease lost", {"taken_over_by": worker})
-    orphans = [Move(each, (lost,), "worker", {}) for each in taken.values() if each.state is not State.RECEIVED]
-    return taken | await move_all(db, orphans)
+    taken_over = [Move(each, (lost,), "worker", {}) for each in claimed.values() if each.state is not State.RECEIVED]
+    return claimed | await move_all(db, taken_over)
 
 
-async def renew(db: AsyncConnection, mine: Submission) -> Submission:
-    """The row as it is now, locked, if this lease still holds; else LostLease."""
-    held = text("SELECT 1 FROM submission WHERE id = :id AND cycle = :cycle AND lease_owner = :lease FOR NO KEY UPDATE")
-    found = await db.execute(held, {"id": mine.id, "cycle": mine.cycle, "lease": mine.lease})
+async def renew(db: AsyncConnection, claimed: Submission) -> Submission:
+    """Return the current row, locked. Raises LostLease if this lease is no longer valid."""
+    statement = text(
+        "SELECT 1 FROM submission WHERE id = :id AND cycle = :cycle AND lease_owner = :lease FOR NO KEY UPDATE"
+    )
+    found = await db.execute(statement, {"id": claimed.id, "cycle": claimed.cycle, "lease": claimed.lease})
     if found.one_or_none() is None:
-        raise _lost(mine)
-    return await get_submission(db, mine.id)
+        raise _lost(claimed)
+    return await get_submission(db, claimed.id)
 
 
-async def move_one(db: AsyncConnection, wanted: Move) -> Submission:
-    """Like `move`, for a move that is made already."""
-    moved = await move_all(db, [wanted])
-    if wanted.before.id not in moved:
-        raise _lost(wanted.before)
-    return moved[wanted.before.id]
+async def move_one(db: AsyncConnection, one: Move) -> Submission:
+    """Apply one move. Raises LostLease like `move`."""
+    moved = await move_all(db, [one])
+    if one.before.id not in moved:
+        raise _lost(one.before)
+    return moved[one.before.id]
 
 
 @cache
-def _update(assigned: tuple[str, ...], state: State, new_round: bool) -> TextClause:
+def _update(assigned: tuple[str, ...], state: State, new_cycle: bool) -> TextClause:
     """The statement of a shape; there are few of them."""
     columns = {column: f"given.{column}" for column in assigned} | _stamps(state)
-    if new_round:
+    if new_cycle:
         columns["received_at"] = "now()"
     changes = ", ".join(f"{column} = {value}" for column, value in columns.items())
     types = recordset(submission.c[column] for column in ("id", *assigned))
@@ -291,7 +296,7 @@ def _update(assigned: tuple[str, ...], state: State, new_round: bool) -> TextCla
 
 
 def _stamps(state: State) -> dict[str, str]:
-    """The time stamps and the lease that belong to arriving in a state."""
+    """Return the time stamps and lease columns that entering a state sets."""
     match state:
         case State.RECEIVED:
             return {"scanning_at": "NULL", "decided_at": "NULL"}
@@ -304,7 +309,6 @@ def _stamps(state: State) -> dict[str, str]:
 
 
 def _fresh(new: NewSubmission, now: datetime) -> Submission:
-    """The row as it was just inserted."""
     return Submission(
         id=new.id,
         repository=new.repository,
@@ -332,10 +336,10 @@ def _fresh(new: NewSubmission, now: datetime) -> Submission:
     )
 
 
-def _guarded(wanted: Move) -> dict[str, object]:
-    before = wanted.before
-    guard = {"id": before.id, "from_state": before.state, "from_version": before.version, "steps": len(wanted.steps)}
-    return guard | dict(wanted.assign)
+def _guarded(one: Move) -> dict[str, object]:
+    before = one.before
+    guard = {"id": before.id, "from_state": before.state, "from_version": before.version, "steps": len(one.steps)}
+    return guard | dict(one.assign)
 
 
 def _arrows(number: UUID, start: State | None, steps: tuple[Step, ...], actor: str) -> list[dict[str, object]]:
@@ -359,4 +363,4 @@ def _by_id(rows: Sequence[Sequence[object]]) -> dict[UUID, Submission]:
 
 
 def _lost(before: Submission) -> LostLease:
-    return LostLease(f"Submission {before.id} was taken over while it was {before.state}.")
+    return LostLease(f"Submission {before.id} was taken over by another worker while it was {before.state}.")

@@ -1,8 +1,7 @@
-"""Every table, constraint, index and trigger. The migrations build exactly this; a test compares the two."""
+"""All tables, constraints, indexes and triggers. A test checks that the migrations build exactly this."""
 
 from assay.store.tables.account import account, account_session, account_token, sign_in_attempt
 from assay.store.tables.base import metadata
-from assay.store.tables.blocklist import blocklist_entry
 from assay.store.tables.change import change
 from assay.store.tables.content import content, finding, scan
 from assay.store.tables.deep_scan import deep_scan, scan_node, webhook_delivery
@@ -13,8 +12,8 @@ from assay.store.tables.discovery import (
     discovery_sighting,
     discovery_source,
 )
-from assay.store.tables.github import github_allowance, github_answer, github_token
 from assay.store.tables.judge import llm_day, llm_endpoint, replay, ruleset, second_look
+from assay.store.tables.moderation import appeal, blocklist_entry, review, security_report, suppression
 from assay.store.tables.operation import (
     alarm,
     audit_event,
@@ -25,8 +24,14 @@ from assay.store.tables.operation import (
     search_miss,
     search_probe,
 )
-from assay.store.tables.repository import repository, repository_alias, upstream_check
-from assay.store.tables.review import appeal, review, security_report, suppression
+from assay.store.tables.repository import (
+    github_allowance,
+    github_answer,
+    github_token,
+    repository,
+    repository_alias,
+    upstream_check,
+)
 from assay.store.tables.skill import (
     dist_tag,
     install_day,

@@ -1,4 +1,4 @@
-"""Who may sign in, who is signed in, whose programs may act, and who has tried to."""
+"""Accounts, sessions, tokens and sign-in attempts."""
 
 from sqlalchemy import (
     BigInteger,
@@ -22,7 +22,7 @@ account = Table(
     "account",
     metadata,
     Column("id", Uuid, primary_key=True),
-    # GitHub's number of a person; the login may change and be taken by somebody else.
+    # The GitHub user id: a login may change and be taken by someone else.
     Column("github_id", BigInteger, unique=True),
     Column("login", Text, nullable=False),
     Column("role", Text, nullable=False),
@@ -31,7 +31,7 @@ account = Table(
     moment("disabled_at"),
     one_of("role", Role),
     CheckConstraint("login <> ''", name="named"),
-    # An account is GitHub's or ours, never both: what one proves does not open the other.
+    # An account is either of GitHub or local, so that one kind of credential cannot open the other.
     CheckConstraint("(github_id IS NULL) = (password_hash IS NOT NULL)", name="one_proof"),
 )
 Index(
@@ -41,7 +41,7 @@ Index(
     postgresql_where=account.c.github_id.is_(None),
 )
 
-# One row is one signed-in browser; its refresh token changes, the row stays.
+# One row per signed-in browser; its refresh token changes, the row stays.
 account_session = Table(
     "account_session",
     metadata,
@@ -49,7 +49,7 @@ account_session = Table(
     Column("account_id", Uuid, ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("token_digest", Text, nullable=False),
     Column("previous_digest", Text),
-    # From this and the previous token the present one is made, so that two who ask at once get the same.
+    # The current token is derived from the salt and the previous token, so concurrent refreshes get the same one.
     Column("salt", LargeBinary),
     moment("rotated_at"),
     now("created_at"),
@@ -62,7 +62,7 @@ account_session = Table(
     ),
 )
 
-# What a person gave to a program. Without a label it was made by an exchange, and gives way to newer ones.
+# Tokens for programs. Those without a label were created by a token exchange and are replaced by newer ones.
 account_token = Table(
     "account_token",
     metadata,

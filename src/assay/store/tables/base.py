@@ -1,4 +1,4 @@
-"""What all tables share: the names of constraints, and columns and checks that recur."""
+"""Naming of constraints, and columns and checks that several tables use."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,11 @@ from sqlalchemy.types import UserDefinedType
 
 
 class TransactionId(UserDefinedType[str]):
-    """PostgreSQL's xid8: the transaction that wrote a row, comparable with a snapshot."""
+    """PostgreSQL's xid8: the id of a transaction, comparable with a snapshot."""
 
     cache_ok = True
 
     def get_col_spec(self, **_: object) -> str:
-        """The type's name in DDL."""
         return "xid8"
 
 
@@ -28,32 +27,32 @@ metadata = MetaData(
 
 
 def quoted(values: Iterable[str]) -> str:
-    """The values as literals of an SQL list."""
+    """Return the values as literals of an SQL list."""
     return ", ".join(f"'{value}'" for value in sorted(values))
 
 
 def one_of(column: str, values: Iterable[str]) -> CheckConstraint:
-    """The column holds one of these words."""
+    """Check that a column holds one of these values."""
     return CheckConstraint(f"{column} IN ({quoted(values)})", name=column)
 
 
 def is_digest(column: str) -> CheckConstraint:
-    """The column holds a digest of ours."""
+    """Check that a column holds a SHA-256 digest."""
     return CheckConstraint(f"{column} ~ '^sha256:[0-9a-f]{{64}}$'", name=column)
 
 
 def moment(name: str) -> Column[object]:
-    """A time that may not have come yet."""
+    """Return a nullable timestamp column."""
     return Column(name, DateTime(timezone=True))
 
 
 def now(name: str) -> Column[object]:
-    """The time of the transaction that wrote the row."""
+    """Return a timestamp column that defaults to the time of the transaction."""
     return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
 
 
-def remark(name: str) -> tuple[Column[object], ...]:
-    """Why something is no longer as it was: all of it is there or none of it."""
+def status_reason_columns(name: str) -> tuple[Column[object], ...]:
+    """Return the columns of a status reason: all of them are set, or none."""
     return (
         Column(f"{name}_code", Text),
         Column(f"{name}_message", Text),
@@ -62,20 +61,20 @@ def remark(name: str) -> tuple[Column[object], ...]:
     )
 
 
-def is_whole_remark(name: str) -> CheckConstraint:
-    """A remark has all its parts."""
+def is_whole_reason(name: str) -> CheckConstraint:
+    """Check that a status reason is complete or empty."""
     return CheckConstraint(
         f"num_nulls({name}_code, {name}_message, {name}_at, {name}_by) IN (0, 4)", name=f"{name}_is_whole"
     )
 
 
 def run_before(statement: str) -> None:
-    """DDL that the tables need."""
+    """Run DDL that the tables need."""
     event.listen(metadata, "before_create", DDL(statement))  # type: ignore[no-untyped-call]
 
 
 def run_after(statement: str) -> None:
-    """DDL that needs the tables."""
+    """Run DDL that needs the tables."""
     event.listen(metadata, "after_create", DDL(statement))  # type: ignore[no-untyped-call]
 
 

@@ -11,19 +11,19 @@ change = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("transaction_id", TransactionId, nullable=False, server_default=text("pg_current_xact_id()")),
-    # Handed out after the commit, in commit-safe order: see store/changes.py.
+    # Assigned after the commit, in an order that late commits cannot change: see `store/feed/changes.py`.
     Column("serial", BigInteger, unique=True),
     Column("kind", Text, nullable=False),
-    # No foreign keys: every record is written by the statement that writes its subject, and none is ever deleted.
+    # No foreign keys: a record is written with its subject, and none is ever deleted.
     Column("submission_id", Uuid),
     Column("skill_id", Uuid),
     Column("data", JSONB, nullable=False),
     now("created_at"),
     one_of("kind", ChangeKind),
 )
-# The page of a skill, and the copy at the edge, ask for the last changes of one listing.
+# For the last changes of one listing, on its page and in the edge copy.
 Index("change_skill_id_idx", change.c.skill_id, change.c.serial, postgresql_where=change.c.skill_id.is_not(None))
-# The copy of the blocklist asks what is new in it, among millions of other changes.
+# For new changes of the blocklist among millions of others.
 Index("change_blocklist_idx", change.c.serial, postgresql_where=text("kind IN ('block', 'unblock')"))
 Index(
     "change_unnumbered_idx",
@@ -32,7 +32,7 @@ Index(
     postgresql_where=change.c.serial.is_(None),
 )
 
-# Whoever follows the feed is woken by the commit, once a transaction.
+# Notifies subscribers at the commit, once per transaction.
 run_after(
     """
 CREATE FUNCTION announce_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-"""Contents by digest, what scans said of them, and what the scans found."""
+"""Contents, scans and findings."""
 
 from sqlalchemy import (
     BigInteger,
@@ -49,20 +49,20 @@ scan = Table(
     Column("duration_ms", Float, nullable=False),
     now("created_at"),
     Column("capabilities", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
-    # Of a judge: the model that answered, what that cost (in millionths), and what it said to the findings of tier 1.
+    # Of a judge: the model, its cost in millionths of the currency unit, and its rulings on the findings of tier 1.
     Column("model", Text),
     Column("prompt_tokens", BigInteger),
     Column("completion_tokens", BigInteger),
     Column("cost_micros", BigInteger),
     Column("rulings", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
-    # Why a scanner failed.
+    # The error of a scanner that failed.
     Column("problem", Text),
     UniqueConstraint("content_digest", "tier", "engine", "ruleset", name="scan_subject_key"),
     one_of("outcome", Outcome),
     one_of("decision", Decision),
     CheckConstraint("tier BETWEEN 1 AND 3", name="tier"),
     CheckConstraint("score BETWEEN 0 AND 100", name="score"),
-    # A scanner that failed has given no verdict; one that succeeded has.
+    # A failed scan has no verdict; a successful one has.
     CheckConstraint("(outcome = 'ERROR') = (score IS NULL)", name="error_is_no_verdict"),
 )
 
@@ -80,7 +80,7 @@ finding = Table(
     Column("excerpt", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("remediation", Text, nullable=False),
-    # Nothing where a file or a skill as a whole is meant.
+    # NULL if the finding is about a file or a skill as a whole.
     Column("region", Text),
     one_of("severity", Severity),
     one_of("region", Region),

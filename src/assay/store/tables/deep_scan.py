@@ -1,4 +1,4 @@
-"""Deep scans: what waits for an external tool, who runs them, and what was delivered."""
+"""Deep scans, scan nodes and webhook deliveries."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -25,11 +25,11 @@ deep_scan = Table(
     Column("content_digest", Text, ForeignKey("content.digest"), nullable=False),
     Column("commit", Text, nullable=False),
     Column("tool", Text, nullable=False),
-    # Known when there is a result; until then one row waits for any version.
+    # Set with the result; until then one row waits for any version.
     Column("tool_version", Text),
     Column("status", Text, nullable=False, server_default=DeepStatus.PENDING.value),
     Column("attempts", Integer, nullable=False, server_default="0"),
-    # Whoever has it, until then; a result without the lease it was given out under is nobody's.
+    # The node that claimed the scan; a result is accepted only under its lease.
     Column("node_id", Uuid),
     Column("lease", Uuid),
     moment("lease_expires_at"),
@@ -57,7 +57,7 @@ deep_scan = Table(
     CheckConstraint("(status IN ('pending', 'running')) = (finished_at IS NULL)", name="finished"),
     CheckConstraint("(status = 'error') = (error IS NOT NULL)", name="error"),
 )
-# In the order in which they are given out, by tool; and those whose node is silent.
+# In the order of claims, by tool; expired leases; and recent errors.
 Index(
     "deep_scan_pending_idx",
     deep_scan.c.tool,
@@ -73,7 +73,7 @@ scan_node = Table(
     metadata,
     Column("id", Uuid, primary_key=True),
     Column("name", Text, nullable=False),
-    # Where it takes what is pushed to it; nothing if it only pulls.
+    # The address for pushed scans; NULL if the node only pulls.
     Column("url", Text),
     Column("capacity", Integer, nullable=False),
     Column("in_flight", Integer, nullable=False, server_default="0"),
@@ -87,7 +87,7 @@ scan_node = Table(
 )
 Index("scan_node_seen_at_idx", scan_node.c.seen_at)
 
-# What came in signed, once: the insert is the guard against whoever sends it again.
+# Signed deliveries, once: the insert protects against replays.
 webhook_delivery = Table(
     "webhook_delivery",
     metadata,

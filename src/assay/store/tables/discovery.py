@@ -1,4 +1,4 @@
-"""Discovery: the sources and where each stands, their runs, what they found, and the known answers they must find."""
+"""Discovery sources, runs, records, and the known repositories that sources must find."""
 
 from sqlalchemy import (
     BigInteger,
@@ -27,32 +27,32 @@ discovery_source = Table(
     Column("name", Text, primary_key=True),
     Column("every_seconds", Float, nullable=False),
     Column("floor_seconds", Float, nullable=False),
-    # Whether a whole cycle shows everything there is, so that a known answer must be in it.
+    # If true, a cycle covers everything and must include every known repository.
     Column("shows_all", Boolean, nullable=False, server_default=text("false")),
     Column("is_scheduled", Boolean, nullable=False, server_default=text("false")),
     now("known_since"),
-    # Where the source goes on; written in the transaction that keeps what was found before it.
+    # Written in the transaction that stores the results before it.
     Column("checkpoint", JSONB),
     moment("cycle_started_at"),
     moment("completed_at"),
-    # The run that has the lease, or had it last.
+    # The run that holds or last held the lease.
     Column("run_id", Uuid),
     moment("lease_until"),
     Column("next_run_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     moment("started_at"),
     moment("finished_at"),
     Column("runs", BigInteger, nullable=False, server_default="0"),
-    # Runs in a row that found nothing at all, and that failed.
+    # Consecutive runs that found nothing, and that failed.
     Column("flat_runs", Integer, nullable=False, server_default="0"),
     Column("failures", Integer, nullable=False, server_default="0"),
     Column("problem", Text),
     Column("found", BigInteger, nullable=False, server_default="0"),
     moment("found_at"),
     moment("new_at"),
-    # What a question with a known answer was answered when it was last asked.
+    # Result of the last test query: did it return the expected repository?
     Column("sees", Boolean),
     moment("probed_at"),
-    # What its service has and shows to nobody, in this cycle so far and in the one before.
+    # Results that the service did not show, in this cycle so far and in the previous one.
     Column("cut", BigInteger, nullable=False, server_default="0"),
     Column("cut_before", BigInteger, nullable=False, server_default="0"),
 )
@@ -83,7 +83,7 @@ discovery_run = Table(
 Index("discovery_run_source_started_at_idx", discovery_run.c.source, discovery_run.c.started_at.desc())
 Index("discovery_run_started_at_idx", discovery_run.c.started_at)
 
-# A row is the claim: whoever inserts it has found the repository, and it stands before anything is submitted.
+# Inserting a row claims the repository, before anything is submitted.
 discovery_record = Table(
     "discovery_record",
     metadata,
@@ -93,7 +93,7 @@ discovery_record = Table(
     Column("full_name", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("state", Text, nullable=False, server_default=RecordState.FOUND.value),
-    # Every path of a skill that was promised or seen: what is not among them is news.
+    # All skill paths announced or seen; any other path is new.
     Column("paths", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
     moment("changed_at"),
     now("found_at"),
@@ -115,7 +115,7 @@ Index(
     postgresql_where=discovery_record.c.state == RecordState.FOUND.value,
 )
 
-# Repositories that discovery must be able to find, and when each source last did.
+# Repositories that discovery must be able to find, and when each source last found them.
 discovery_known = Table(
     "discovery_known",
     metadata,

@@ -1,11 +1,11 @@
-"""What the judge spends, how its endpoint does, what is to be looked at again, and what other rules would say."""
+"""Cost and state of the judge, rescans, rulesets and replays."""
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Date, ForeignKey, Index, Integer, SmallInteger, Table, Text
 
 from assay.model.verdict import Decision, Outcome
 from assay.store.tables.base import metadata, moment, now, one_of
 
-# One row a day: what was spent or is set aside for calls under way. Costs are millionths of the unit of the prices.
+# One row per day: cost spent or reserved for running calls, in millionths of the currency unit of the prices.
 llm_day = Table(
     "llm_day",
     metadata,
@@ -14,23 +14,23 @@ llm_day = Table(
     Column("prompt_tokens", BigInteger, nullable=False, server_default="0"),
     Column("completion_tokens", BigInteger, nullable=False, server_default="0"),
     Column("cost_micros", BigInteger, nullable=False, server_default="0"),
-    # When a call was first not made because the budget of the day is spent.
+    # When the first call was refused because the budget of the day was spent.
     moment("stopped_at"),
 )
 
-# How an endpoint did lately, as all processes saw it.
+# The state of an endpoint as seen by all processes.
 llm_endpoint = Table(
     "llm_endpoint",
     metadata,
     Column("model", Text, primary_key=True),
-    # In a row.
+    # Consecutive failures.
     Column("failures", Integer, nullable=False, server_default="0"),
     Column("problem", Text),
     moment("failed_at"),
     moment("answered_at"),
 )
 
-# Published contents that are to be weighed again: the judge has not seen them, or the rules have changed.
+# Published contents to be rescanned: not judged yet, or the rules have changed.
 second_look = Table(
     "second_look",
     metadata,
@@ -44,7 +44,7 @@ second_look = Table(
 )
 Index("second_look_due_at_idx", second_look.c.due_at)
 
-# Rulesets that workers have run with; the last one is what verdicts are held against.
+# Rulesets that workers have used; the last one is the active one.
 ruleset = Table(
     "ruleset",
     metadata,
@@ -52,7 +52,7 @@ ruleset = Table(
     now("activated_at"),
 )
 
-# What a ruleset would say of published contents, before it is activated.
+# Verdicts of a ruleset on published contents, before it is activated.
 replay = Table(
     "replay",
     metadata,

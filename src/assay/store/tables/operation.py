@@ -1,4 +1,4 @@
-"""What the registry knows of its own running: pauses, chores, processes, alarms, audit, answers given before."""
+"""Pauses, periodic jobs, processes, alarms, search probes, audit events and idempotency keys."""
 
 from sqlalchemy import (
     BigInteger,
@@ -32,7 +32,6 @@ queue_pause = Table(
     Column("resumed_by", Text),
     CheckConstraint("reason <> '' AND paused_by <> ''", name="said"),
     CheckConstraint("(resumed_at IS NULL) = (resumed_by IS NULL)", name="resumed"),
-    # At most one pause is open.
     Index("queue_pause_open_key", text("(true)"), unique=True, postgresql_where=text("resumed_at IS NULL")),
 )
 
@@ -50,7 +49,7 @@ chore = Table(
     moment("failed_at"),
     Column("error", Text),
     Column("failures", Integer, nullable=False, server_default="0"),
-    # Where a chore that works through a long list, some of it at a time, goes on.
+    # The position at which a periodic job that processes a long list in parts continues.
     Column("position", Text),
 )
 
@@ -65,11 +64,11 @@ process = Table(
     Column("in_flight", Integer, nullable=False, server_default="0"),
     now("started_at"),
     now("seen_at"),
-    # The version of the rules that it works by, if it does.
+    # The ruleset version that the process uses, if any.
     Column("ruleset", Text),
 )
 
-# A row exists while the alarm is raised: its code is its key, so one condition is one alarm.
+# A row exists while the alarm is raised; the code is the key, so a condition has one alarm.
 alarm = Table(
     "alarm",
     metadata,
@@ -78,7 +77,7 @@ alarm = Table(
     now("raised_at"),
 )
 
-# How often listed skills were searched for by the registry itself; the one row is there from the beginning.
+# Totals of search probes; the migration inserts the only row.
 search_probe = Table(
     "search_probe",
     metadata,
@@ -89,7 +88,7 @@ search_probe = Table(
     CheckConstraint("id = 1", name="only"),
 )
 
-# Live listings that were not found, until they are.
+# Live listings that the last probe did not find.
 search_miss = Table(
     "search_miss",
     metadata,
@@ -116,12 +115,12 @@ given_answer = Table(
     Column("key", Text, primary_key=True),
     Column("request_digest", Text, nullable=False),
     Column("status", SmallInteger),
-    # JSON and not JSONB: the answer is given again as it was, key by key.
+    # JSON rather than JSONB, to repeat the response with its keys in the original order.
     Column("body", JSON),
     now("created_at"),
     is_digest("request_digest"),
 )
 Index("given_answer_created_at_idx", given_answer.c.created_at)
 
-# The queue's own table: jobs that it holds are few, and must be found among millions that wait.
+# On PgQueuer's table: held jobs are few and must be found among millions of queued ones.
 run_after("CREATE INDEX pgqueuer_held_idx ON pgqueuer (dedupe_key) WHERE status = 'failed'")

@@ -1,4 +1,4 @@
-"""Repositories, and the other names that lead to them."""
+"""Repositories, their former names, upstream checks, and state shared by GitHub clients."""
 
 from sqlalchemy import (
     BigInteger,
@@ -9,6 +9,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     Table,
     Text,
     UniqueConstraint,
@@ -31,7 +32,7 @@ repository = Table(
     Column("stars", Integer),
     Column("commit", Text),
     moment("resolved_at"),
-    # Set when this turns out to be a second name of another repository.
+    # Set if this row turned out to be another name of a repository.
     Column("merged_into_id", BigInteger, ForeignKey("repository.id")),
     now("created_at"),
     one_of("host", Host),
@@ -70,16 +71,16 @@ repository_alias = Table(
     CheckConstraint("owner = lower(owner) AND name = lower(name)", name="lower_case"),
 )
 
-# Every repository of which something was ever listed, and when it is to be looked at again.
+# Every repository that ever had a listing, and when it is due for a check.
 upstream_check = Table(
     "upstream_check",
     metadata,
     Column("repository_id", BigInteger, ForeignKey("repository.id"), primary_key=True),
     Column("due_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    # When its host last said what it is, in full or only that nothing is new.
+    # When the host last answered, completely or with "not modified".
     Column("seen_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     moment("described_at"),
-    # The commit at which its listings were last looked at; that of the repository is of any one of them.
+    # The commit of the last check; `repository.commit` may be that of a single submission.
     Column("commit", Text),
     moment("missing_since"),
     Column("failures", Integer, nullable=False, server_default="0"),
@@ -88,3 +89,35 @@ upstream_check = Table(
 Index("upstream_check_due_at_idx", upstream_check.c.due_at)
 Index("upstream_check_seen_at_idx", upstream_check.c.seen_at)
 Index("upstream_check_failing_idx", upstream_check.c.repository_id, postgresql_where=upstream_check.c.failures > 0)
+
+# Cooldowns of tokens. Tokens are identified by keys that reveal nothing about them.
+github_token = Table(
+    "github_token",
+    metadata,
+    Column("key", Text, primary_key=True),
+    moment("rests_until"),
+    moment("refused_until"),
+    now("noted_at"),
+)
+
+# Calls of a window that no process has reserved.
+github_allowance = Table(
+    "github_allowance",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("resource", Text, primary_key=True),
+    Column("remaining", Integer, nullable=False),
+    Column("resets_at", DateTime(timezone=True), nullable=False),
+    CheckConstraint("remaining >= 0", name="remaining"),
+)
+
+github_answer = Table(
+    "github_answer",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("url", Text, primary_key=True),
+    Column("etag", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    now("kept_at"),
+)
+Index("github_answer_kept_at_idx", github_answer.c.kept_at)

@@ -23,12 +23,20 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
 from assay.model.category import Category
-from assay.model.listing_status import Standing, VersionStatus
-from assay.model.skill import Method, Tier, TrustTier
-from assay.store.tables.base import is_digest, is_whole_remark, metadata, moment, now, one_of, remark, run_after
+from assay.model.skill import ListingStatus, Method, Tier, TrustTier, VersionStatus
+from assay.store.tables.base import (
+    is_digest,
+    is_whole_reason,
+    metadata,
+    moment,
+    now,
+    one_of,
+    run_after,
+    status_reason_columns,
+)
 from assay.store.tables.skill_document import DOCUMENT
 
-# What lists, searches and counts see.
+# Condition of the indexes that lists, searches and counts use.
 IS_LIVE = text("standing = 'live'")
 
 skill = Table(
@@ -49,7 +57,7 @@ skill = Table(
     Column("trust_score", SmallInteger, nullable=False),
     Column("trust_tier", Text, nullable=False),
     now("certified_at"),
-    # No listing without a version: checked when the transaction that publishes commits.
+    # Every listing has a version; checked when the publishing transaction commits.
     Column(
         "current_version_id",
         Uuid,
@@ -70,20 +78,20 @@ skill = Table(
         Computed("lower(name || ' ' || display_name || ' ' || description || ' ' || author)", persisted=True),
     ),
     Column("category", Text, nullable=False, server_default=Category.OTHER.value),
-    # How often it was installed, and how often in the last days, as of the last folding of the reports of installs.
+    # Installs in total and in the last days, as of the last fold of the reports.
     Column("installs", BigInteger, nullable=False, server_default="0"),
     Column("trending_7d", Integer, nullable=False, server_default="0"),
     Column("trending_30d", Integer, nullable=False, server_default="0"),
-    # Those of its repository, where lists are ordered by them.
+    # Copied from the repository, so that lists can be ordered by them.
     Column("stars", Integer),
-    Column("standing", Text, nullable=False, server_default=Standing.LIVE.value),
-    *remark("standing"),
+    Column("standing", Text, nullable=False, server_default=ListingStatus.LIVE.value),
+    *status_reason_columns("standing"),
     Column("search_document", TSVECTOR, Computed(DOCUMENT, persisted=True)),
     UniqueConstraint("repository_id", "skill_path"),
     one_of("category", Category),
-    one_of("standing", Standing),
+    one_of("standing", ListingStatus),
     CheckConstraint("(standing = 'live') = (standing_code IS NULL)", name="not_live_has_reason"),
-    is_whole_remark("standing"),
+    is_whole_reason("standing"),
     one_of("tier", Tier),
     one_of("method", Method),
     one_of("trust_tier", TrustTier),
@@ -98,18 +106,18 @@ Index(
     postgresql_using="gin",
     postgresql_ops={"search_text": "gin_trgm_ops"},
 )
-# The orders of lists.
+# One index for each order of lists.
 Index("skill_updated_at_idx", skill.c.updated_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
 Index("skill_created_at_idx", skill.c.created_at.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
 Index("skill_installs_idx", skill.c.installs.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
 Index("skill_trending_idx", skill.c.trending_7d.desc(), skill.c.id.desc(), postgresql_where=IS_LIVE)
-# Stars that nobody knows are fewer than none.
+# Unknown stars sort below zero.
 Index("skill_stars_idx", text("coalesce(stars, -1) DESC"), skill.c.id.desc(), postgresql_where=IS_LIVE)
-# The last part of the name, by which people ask who do not know the repository, and its beginning.
+# The last part of the name and its prefixes, for users who do not know the repository.
 SLUG = func.split_part(skill.c.name, literal_column("'/'::text"), literal_column("3"))
 Index("skill_slug_idx", SLUG.label("slug"), postgresql_ops={"slug": "text_pattern_ops"}, postgresql_where=IS_LIVE)
 Index("skill_down_slug_idx", SLUG, postgresql_where=text("standing <> 'live'"))
-# Names that are almost as written.
+# Similar names.
 Index(
     "skill_name_trigram_idx",
     skill.c.name,
@@ -118,7 +126,7 @@ Index(
     postgresql_where=IS_LIVE,
 )
 
-# Other names that lead to a listing: those it had before, and those it had in another registry.
+# Aliases: former names, and names in other registries.
 skill_alias = Table(
     "skill_alias",
     metadata,
@@ -128,8 +136,8 @@ skill_alias = Table(
     CheckConstraint("alias = lower(alias) AND alias <> ''", name="lower_case"),
 )
 
-# How many live listings there are, in all, of each category and of each tier, is the sum of these: a row for what one
-# statement added or removed, folded into one.
+# Counters of live listings in total, by category and by tier. The value is the sum of its rows: one per statement
+# that added or removed listings, folded regularly.
 skill_count = Table(
     "skill_count",
     metadata,
@@ -155,22 +163,22 @@ skill_version = Table(
     Column("hallmark", JSONB, nullable=False),
     now("published_at"),
     Column("status", Text, nullable=False, server_default=VersionStatus.LIVE.value),
-    *remark("status"),
-    *remark("deprecation"),
-    # What the listing says while this is its live version.
+    *status_reason_columns("status"),
+    *status_reason_columns("deprecation"),
+    # The columns of the listing while this is its live version.
     Column("described", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
-    # The signature that tools for models verify, a Sigstore bundle.
+    # A Sigstore bundle for OpenSSF model signing tools.
     Column("oms_signature", JSONB),
     one_of("status", VersionStatus),
     CheckConstraint("(status = 'live') = (status_code IS NULL)", name="not_live_has_reason"),
-    is_whole_remark("status"),
-    is_whole_remark("deprecation"),
+    is_whole_reason("status"),
+    is_whole_reason("deprecation"),
     UniqueConstraint("skill_id", "version"),
     UniqueConstraint("skill_id", "content_digest"),
     UniqueConstraint("skill_id", "ordinal"),
     one_of("tier", Tier),
     CheckConstraint("version <> ''", name="version"),
-    # A commit of a repository, or the digest of what was uploaded.
+    # A commit of a repository, or the digest of an upload.
     CheckConstraint("commit ~ '^([0-9a-f]{40}|sha256:[0-9a-f]{64})$'", name="commit"),
 )
 
@@ -181,15 +189,15 @@ signing_key = Table(
     Column("public_key", Text, nullable=False),
     now("created_at"),
     Column("algorithm", Text, nullable=False, server_default="ed25519"),
-    # When another key took its place. What it has signed stays good.
+    # When the key was replaced. Its signatures stay valid.
     moment("retired_at"),
     one_of("algorithm", ("ed25519", "ecdsa-p256")),
 )
 
-# Who else has the same bytes.
+# Listings with the same content.
 Index("skill_version_content_digest_idx", skill_version.c.content_digest)
 
-# Names for versions of a listing, such as "beta"; the live version needs none.
+# Tags for versions, such as "beta". The live version needs none.
 dist_tag = Table(
     "dist_tag",
     metadata,
@@ -200,7 +208,7 @@ dist_tag = Table(
     CheckConstraint("tag ~ '^[a-z][a-z0-9._-]{0,39}$' AND tag <> 'latest'", name="tag"),
 )
 
-# Reports of installs: one a day for a skill and a client, whose address is kept as a keyed digest only.
+# Install reports: one per skill, client and day. The client's address is stored only as a keyed digest.
 install_event = Table(
     "install_event",
     metadata,
@@ -213,7 +221,7 @@ install_event = Table(
 )
 Index("install_event_day_idx", install_event.c.day)
 
-# How many clients installed a skill on a day: what every number of installs is the sum of. Kept for ever.
+# Daily installs, which all numbers of installs are sums of. Never deleted.
 install_day = Table(
     "install_day",
     metadata,
@@ -224,7 +232,7 @@ install_day = Table(
 )
 Index("install_day_day_idx", install_day.c.day)
 
-# The content of a version is what it is for ever; what may change is what is said of it.
+# Immutable columns of a version. Others, such as its status, may change.
 run_after(
     """
 CREATE FUNCTION keep_version() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -277,7 +285,7 @@ for trigger, sets in (
         f"CREATE TRIGGER {trigger} ON skill REFERENCING {sets} FOR EACH STATEMENT EXECUTE FUNCTION count_skills()"
     )
 
-# Nothing is listed whose source nobody looks at again, whatever code lists it.
+# A trigger, so that every listed repository is checked, whatever code lists it.
 run_after(
     """
 CREATE FUNCTION watch_source() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,12 +1,12 @@
-"""What a skill is found by: its words, and beside them marks by which lists are narrowed.
+"""The search document of a listing: its words, and marks for filters.
 
-A word is a run of letters; scripts that put no spaces between words count every character as one. A mark begins with a
-sign that no word begins with, so that nothing that is typed can meet one.
+A word is a run of letters; in scripts without spaces every character is a word. A mark begins with a sign that no
+word begins with, so that no query can match one.
 """
 
 from assay.store.tables.base import run_before
 
-# Kana and Han.
+# Kana and Han characters.
 UNSEGMENTED = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 
 run_before(

@@ -1,4 +1,4 @@
-"""Submissions, their history, and how many there are."""
+"""Submissions, their history and counters."""
 
 from sqlalchemy import (
     BigInteger,
@@ -71,7 +71,7 @@ Index(
     submission.c.created_at.desc(),
     submission.c.id.desc(),
 )
-# One index for each order serves every set of states: a list is the merge of one ordered walk a state.
+# One index per order serves every set of states: a list merges one index walk per state.
 Index(
     "submission_state_updated_at_idx",
     submission.c.state,
@@ -106,7 +106,7 @@ Index(
     postgresql_ops={"skill_name": "gin_trgm_ops"},
 )
 
-# Whose bytes these are, too.
+# Other submissions with the same content.
 Index(
     "submission_content_digest_idx",
     submission.c.content_digest,
@@ -145,7 +145,7 @@ submission_count_delta = Table(
     now("created_at"),
 )
 
-# How many submissions came into a state in a minute: made from the deltas when they are folded.
+# Arrivals per state and minute, computed from the deltas when they are folded.
 submission_arrival = Table(
     "submission_arrival",
     metadata,
@@ -154,7 +154,7 @@ submission_arrival = Table(
     Column("number", BigInteger, nullable=False),
 )
 
-# Counting is the table's own business: no writer can forget it, and no row becomes hot.
+# A trigger counts, so that no writer can forget it; inserting deltas avoids a hot row.
 run_after(
     """
 CREATE FUNCTION count_submissions() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-"""The public halves of the keys that sign hallmarks."""
+"""Public keys that verify hallmarks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from assay.store.tables import signing_key
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A public key (PEM), since when it is used, and since when no more."""
+    """A public key in PEM format, and when it was first used and retired."""
 
     id: str
     public_key: str
@@ -23,19 +23,18 @@ class KnownKey:
 
 
 async def register_keys(db: AsyncConnection, keys: Sequence[tuple[str, str, str]]) -> None:
-    """Id, public key and kind of each. Idempotent; a key once used stays known, to check what it has signed."""
+    """Register id, public key and algorithm of each key. Idempotent. Keys stay known, to verify old signatures."""
     rows = [{"id": number, "public_key": pem, "algorithm": str(kind)} for number, pem, kind in keys]
     await db.execute(upsert(signing_key).values(rows).on_conflict_do_nothing())
 
 
 async def retire_keys(db: AsyncConnection, ids: Sequence[str]) -> None:
-    """Others have taken their place; what they have signed stays good."""
+    """Mark keys as replaced. What they signed stays valid."""
     statement = update(signing_key).where(signing_key.c.id.in_(ids), signing_key.c.retired_at.is_(None))
     await db.execute(statement.values(retired_at=func.now()))
 
 
 async def list_keys(db: AsyncConnection) -> list[KnownKey]:
-    """Oldest first."""
     columns = signing_key.c
     statement = select(
         columns.id, columns.public_key, columns.algorithm, columns.created_at, columns.retired_at

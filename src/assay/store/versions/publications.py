@@ -1,4 +1,4 @@
-"""Listings and their versions, as they are published: each statement leaves its change record."""
+"""Publishing versions of listings. Each statement writes its change records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,26 +10,23 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import category_of
 from assay.model.change import ChangeKind
-from assay.model.listing_status import Standing
-from assay.model.skill import Certificate, Description, SkillVersion
+from assay.model.skill import Certificate, Description, ListingStatus, SkillVersion
 from assay.store.database.records import json_text, recordset
 from assay.store.tables import skill
 
-# A new version brings back what has no version left, or had no source; not what somebody took down.
-REVIVED = f"'{Standing.GONE}', '{Standing.WITHDRAWN}'"
+# A new version restores listings that have no version left or lost their source, but not those taken down by people.
+REVIVED = f"'{ListingStatus.GONE}', '{ListingStatus.WITHDRAWN}'"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A listing that exists."""
-
+class ExistingListing:
     id: UUID
     name: str
 
 
 @dataclass(frozen=True)
-class Listing:
-    """What is written about a skill when one of its versions goes live."""
+class ListingUpdate:
+    """The values written to a listing when one of its versions becomes live."""
 
     id: UUID
     name: str
@@ -42,9 +39,9 @@ class Listing:
 
 @dataclass(frozen=True)
 class NewVersion:
-    """A version of a listing, on its way to be the live one."""
+    """A version to be published as the live one."""
 
-    listing: Listing
+    listing: ListingUpdate
     version: SkillVersion
     ordinal: int
     scan_id: int
@@ -83,7 +80,7 @@ GIVEN = f"""
         )
     ), listed AS (
     """
-# What is brought back says so: by the version alone one could not tell it from a listing that stays down.
+# A restored listing gets its own change: the version change alone does not say that it is live again.
 RECORDED = f"""
     ), recorded AS (
         INSERT INTO change (kind, skill_id, submission_id, data)
@@ -143,7 +140,7 @@ DESCRIBE = f"""
         RETURNING skill.id
     """
 RENEW = text(GIVEN + DESCRIBE + VERSIONED)
-# The same for a version that exists already: both say what its new certificate says.
+# For an existing version: listing and version get the new certificate.
 REDESCRIBE = text(
     GIVEN
     + DESCRIBE
@@ -158,38 +155,38 @@ REDESCRIBE = text(
 )
 
 
-async def list_first_versions(db: AsyncConnection, news: Sequence[NewVersion]) -> set[UUID]:
-    """Listings, first versions and change records in one statement.
+async def publish_first_versions(db: AsyncConnection, versions: Sequence[NewVersion]) -> set[UUID]:
+    """Insert listings with their first versions and change records in one statement.
 
-    Returns the ids that are listed now; those left out want a name or a folder that is listed already.
+    Returns the ids that were inserted; the others have a name or folder that is already listed.
     """
-    given = {"rows": json_text(list(map(_row, news))), "kind": ChangeKind.PUBLISH.value}
-    return set((await db.execute(LIST, given)).scalars())
+    params = {"rows": json_text(list(map(_row, versions))), "kind": ChangeKind.PUBLISH.value}
+    return set((await db.execute(LIST, params)).scalars())
 
 
-async def list_next_version(db: AsyncConnection, new: NewVersion) -> None:
-    """Append a version and make it the live one, with its change record."""
+async def publish_next_version(db: AsyncConnection, new: NewVersion) -> None:
+    """Append a version and make it live, with its change record."""
     await db.execute(RENEW, {"rows": json_text([_row(new)]), "kind": ChangeKind.VERSION.value})
 
 
-async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> Listed | None:
-    """The listing of this folder, locked until the end of the transaction."""
+async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> ExistingListing | None:
+    """Lock the listing of a folder until the end of the transaction."""
     statement = (
         select(skill.c.id, skill.c.name)
         .where(skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
         .with_for_update(key_share=True)
     )
     row = (await db.execute(statement)).one_or_none()
-    return Listed(row.id, row.name) if row else None
+    return ExistingListing(row.id, row.name) if row else None
 
 
 async def make_live(db: AsyncConnection, known: NewVersion) -> None:
-    """Make a version that exists the live one, say of both what is known now, and leave a change record."""
+    """Make an existing version live, update its certificate and the listing, and write a change record."""
     await db.execute(REDESCRIBE, {"rows": json_text([_row(known)]), "kind": ChangeKind.UPDATE.value})
 
 
-def certified(certificate: Certificate) -> dict[str, Any]:
-    """What a listing says of the examination of its live version."""
+def certificate_columns(certificate: Certificate) -> dict[str, Any]:
+    """Return the columns of a listing that its certificate determines."""
     return {
         "tier": certificate.tier.value,
         "method": certificate.method.value,
@@ -200,9 +197,9 @@ def certified(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _described(listing: Listing) -> dict[str, Any]:
-    """What a listing says while its live version is this one."""
-    return certified(listing.certificate) | {
+def _described(listing: ListingUpdate) -> dict[str, Any]:
+    """Return the columns of a listing that its live version determines."""
+    return certificate_columns(listing.certificate) | {
         "display_name": listing.description.name or listing.name.rpartition("/")[2],
         "description": listing.description.description,
         "author": listing.author,

@@ -1,4 +1,4 @@
-"""The first schema: queue, submissions, contents, scans, skills, changes."""
+"""The first schema: queue, submissions, contents, scans, skills and changes."""
 
 from assay.store.migrations.statements import run
 
@@ -7,6 +7,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """The queue's own tables (as its release 1.6 declares them), then ours."""
+    """Create PgQueuer's tables (as of its release 1.6), then our own."""
     run("0001_queue.sql")
     run("0001_first.sql")

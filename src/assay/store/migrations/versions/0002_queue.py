@@ -1,4 +1,4 @@
-"""The complete queue: lists in every order, jobs that are found by their subject, pauses, chores, alarms, audit."""
+"""The complete queue: indexes for lists, job keys, pauses, periodic jobs, alarms and audit events."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Jobs that wait get the key by which they are found from now on."""
+    """Set the keys of queued jobs."""
     run("0002_queue.sql")

@@ -1,4 +1,4 @@
-"""Accounts, their sessions, and attempts to sign in."""
+"""Accounts, sessions and sign-in attempts."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """New tables only; the previous release does not notice them."""
+    """Create new tables only; the previous release keeps working."""
     run("0003_accounts.sql")

@@ -1,4 +1,4 @@
-"""Scans keep what the skill reaches for."""
+"""Capabilities of scans."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """A column with a constant default: no row is rewritten, and the previous release does not notice it."""
+    """Add a column with a constant default: no row is rewritten, and the previous release keeps working."""
     run("0004_capabilities.sql")

@@ -1,4 +1,4 @@
-"""Listings that can go and come back, other names, tags, installs, the blocklist."""
+"""Listing status, aliases, tags, installs and the blocklist."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Columns with constant defaults and new tables. Only the counters are made anew, by one look at all listings."""
+    """Add columns with constant defaults and new tables. Only the counters are recomputed, in one pass."""
     run("0005_catalogue.sql")

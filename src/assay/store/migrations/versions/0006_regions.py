@@ -1,4 +1,4 @@
-"""Findings say what they stand in."""
+"""The region of findings."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """A column without a default: no row is rewritten, all are read once, and the previous release leaves it empty."""
+    """Add a column without a default: rows are read but not rewritten, and the previous release leaves it empty."""
     run("0006_regions.sql")

@@ -1,4 +1,4 @@
-"""Search: a new search document, indexes for the orders of lists, and the registry's own probes."""
+"""Search: a new search document, indexes for the orders of lists, and search probes."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    """The search document of every listing is made anew, which takes about two minutes for a million."""
+    """Rebuild the search document of every listing, which takes about two minutes for a million."""
     run("0007_search.sql")

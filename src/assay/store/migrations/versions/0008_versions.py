@@ -7,5 +7,5 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """A new table and two small indexes."""
+    """Create a table and two small indexes."""
     run("0008_versions.sql")

@@ -1,4 +1,4 @@
-"""Allowances and answers of GitHub that all processes share; repositories of other hosts."""
+"""Call budgets and cached responses of GitHub, and repositories of other hosts."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    """Three new tables, and a wider check."""
+    """Create three tables and extend a check."""
     run("0009_github.sql")

@@ -1,4 +1,4 @@
-"""Discovery: sources, runs, records, known answers; and submissions that came by it."""
+"""Discovery: sources, runs, records, known repositories, and the origin of submissions."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0009"
 
 
 def upgrade() -> None:
-    """New tables, and one more word for where a submission came from."""
+    """Create tables and add an origin of submissions."""
     run("0010_discovery.sql")

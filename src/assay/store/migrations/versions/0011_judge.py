@@ -1,4 +1,4 @@
-"""The judge: what it said and cost, what is looked at again, what other rules would say, and keys of two kinds."""
+"""The judge: judgements and their cost, rescans, replays, and two kinds of signing keys."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,5 @@ down_revision = "0010"
 
 
 def upgrade() -> None:
-    """New tables, and columns that are empty at first: nothing is rewritten."""
+    """Create tables and add empty columns; no row is rewritten."""
     run("0011_judge.sql")

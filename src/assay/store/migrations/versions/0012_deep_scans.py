@@ -1,4 +1,4 @@
-"""Deep scans, the nodes that run them, and what they deliver."""
+"""Deep scans, scan nodes and webhook deliveries."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,4 @@ down_revision = "0011"
 
 
 def upgrade() -> None:
-    """Three new tables."""
     run("0012_deep_scans.sql")

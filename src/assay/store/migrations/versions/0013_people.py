@@ -1,4 +1,4 @@
-"""Reviews, appeals, suppressions and security reports; submissions by their content."""
+"""Reviews, appeals, suppressions, security reports, and an index of submissions by content."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,4 @@ down_revision = "0012"
 
 
 def upgrade() -> None:
-    """New tables, and an index of submissions."""
     run("0013_people.sql")

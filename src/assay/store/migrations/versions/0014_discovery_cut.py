@@ -1,4 +1,4 @@
-"""How much of what there is a source of discovery was not shown."""
+"""Results that a discovery source did not show."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,4 @@ down_revision = "0013"
 
 
 def upgrade() -> None:
-    """Two counters of each source."""
     run("0014_discovery_cut.sql")

@@ -1,4 +1,4 @@
-"""Which rules each process works by."""
+"""The ruleset of each process."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,4 @@ down_revision = "0014"
 
 
 def upgrade() -> None:
-    """A column of each process."""
     run("0015_rulesets_of_processes.sql")

@@ -1,4 +1,4 @@
-"""Tokens that people give to their programs."""
+"""Tokens of accounts."""
 
 from assay.store.migrations.statements import run
 
@@ -7,5 +7,4 @@ down_revision = "0015"
 
 
 def upgrade() -> None:
-    """A new table."""
     run("0016_tokens_for_people.sql")

@@ -1,8 +1,9 @@
-"""What people have said: reviews, appeals, suppressions, and reports of listings."""
+"""Reviews, appeals, suppressions, security reports and the blocklist."""
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -16,16 +17,12 @@ from sqlalchemy import (
     text,
 )
 
-from assay.model.appeal import LONGEST as LONGEST_APPEAL
-from assay.model.appeal import AppealStatus
 from assay.model.blocklist import Threat
-from assay.model.review import Ruling
-from assay.model.security_report import LONGEST as LONGEST_REPORT
-from assay.model.security_report import ReportOutcome
-from assay.model.suppression import Scope
-from assay.store.tables.base import metadata, moment, now, one_of
+from assay.model.finding import Severity
+from assay.model.moderation import MAX_STATEMENT_LENGTH, AppealStatus, ReportOutcome, ReviewDecision, SuppressionScope
+from assay.store.tables.base import is_digest, metadata, moment, now, one_of
 
-# Append-only: the last one about the same bytes of a submission counts.
+# Append-only: the last review of a submission's content counts.
 review = Table(
     "review",
     metadata,
@@ -35,10 +32,10 @@ review = Table(
     Column("ruling", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("reviewer", Text, nullable=False),
-    # Rule and file of each finding that was shown to the reviewer.
+    # Rule and file of each finding displayed to the reviewer.
     Column("seen", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
     now("created_at"),
-    one_of("ruling", Ruling),
+    one_of("ruling", ReviewDecision),
     CheckConstraint("reason <> '' AND reviewer <> ''", name="said"),
 )
 Index("review_submission_idx", review.c.submission_id, review.c.content_digest, review.c.id)
@@ -59,7 +56,7 @@ appeal = Table(
     now("created_at"),
     UniqueConstraint("submission_id", "content_digest"),
     one_of("status", AppealStatus),
-    CheckConstraint(f"char_length(text) BETWEEN 1 AND {LONGEST_APPEAL}", name="text"),
+    CheckConstraint(f"char_length(text) BETWEEN 1 AND {MAX_STATEMENT_LENGTH}", name="text"),
     CheckConstraint(
         "num_nulls(answer, answered_by, answered_at) = CASE status WHEN 'open' THEN 3 ELSE 0 END", name="answered"
     ),
@@ -75,7 +72,7 @@ suppression = Table(
     Column("repository_id", BigInteger, ForeignKey("repository.id"), nullable=False),
     Column("skill_path", Text, nullable=False),
     Column("content_digest", Text, ForeignKey("content.digest"), nullable=False),
-    # What the rule had matched: in a skill that changes, nothing else is suppressed.
+    # The matched excerpts: in a skill that changes, nothing else is suppressed.
     Column("excerpts", ARRAY(Text), nullable=False),
     Column("until", DateTime(timezone=True), nullable=False),
     Column("reason", Text, nullable=False),
@@ -84,14 +81,14 @@ suppression = Table(
     moment("ended_at"),
     Column("ended_by", Text),
     Column("ended_reason", Text),
-    one_of("scope", Scope),
+    one_of("scope", SuppressionScope),
     CheckConstraint("reason <> '' AND added_by <> ''", name="said"),
     CheckConstraint("num_nulls(ended_at, ended_by, ended_reason) IN (0, 3)", name="ended"),
 )
 Index("suppression_content_idx", suppression.c.content_digest)
 Index("suppression_skill_idx", suppression.c.repository_id, suppression.c.skill_path)
 Index("suppression_until_idx", suppression.c.until, postgresql_where=suppression.c.ended_at.is_(None))
-# The same finding is suppressed once.
+# A finding can be suppressed only once at a time.
 Index(
     "suppression_finding_key",
     suppression.c.scope,
@@ -113,7 +110,7 @@ security_report = Table(
     Column("content_digest", Text, nullable=False),
     Column("category", Text, nullable=False),
     Column("text", Text, nullable=False),
-    # The account, if the reporter had one; nothing is kept of those who had none.
+    # The account, if the reporter had one; nothing is stored about others.
     Column("reporter", Text),
     Column("outcome", Text),
     Column("answer", Text),
@@ -122,9 +119,58 @@ security_report = Table(
     now("created_at"),
     one_of("category", Threat),
     one_of("outcome", ReportOutcome),
-    CheckConstraint(f"char_length(text) BETWEEN 1 AND {LONGEST_REPORT}", name="text"),
+    CheckConstraint(f"char_length(text) BETWEEN 1 AND {MAX_STATEMENT_LENGTH}", name="text"),
     CheckConstraint("num_nulls(outcome, answer, answered_by, answered_at) IN (0, 4)", name="answered"),
 )
-# Ids are in the order of time.
+# Ids are ordered by time.
 Index("security_report_open_idx", security_report.c.id, postgresql_where=security_report.c.outcome.is_(None))
 Index("security_report_skill_idx", security_report.c.skill_id, security_report.c.id)
+
+blocklist_entry = Table(
+    "blocklist_entry",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("content_digest", Text),
+    # `owner/name` in lower case. Not a foreign key: an entry outlives the repository's row.
+    Column("repository", Text),
+    Column("skill_name", Text),
+    Column("everywhere", Boolean, nullable=False, server_default=text("false")),
+    Column("threat", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("evidence_urls", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
+    now("discovered_at"),
+    Column("added_by", Text, nullable=False),
+    moment("lifted_at"),
+    Column("lifted_by", Text),
+    Column("lifted_reason", Text),
+    is_digest("content_digest"),
+    one_of("threat", Threat),
+    one_of("severity", Severity),
+    CheckConstraint("reason <> '' AND added_by <> ''", name="said"),
+    CheckConstraint("num_nulls(lifted_at, lifted_by, lifted_reason) IN (0, 3)", name="lifted"),
+    CheckConstraint("repository = lower(repository) AND skill_name = lower(skill_name)", name="lower_case"),
+    # One kind of target: a content; a repository or a skill in it; or a name everywhere.
+    CheckConstraint(
+        "CASE WHEN everywhere THEN skill_name IS NOT NULL AND num_nonnulls(content_digest, repository) = 0"
+        " WHEN content_digest IS NOT NULL THEN num_nonnulls(repository, skill_name) = 0"
+        " ELSE repository IS NOT NULL END",
+        name="target",
+    ),
+)
+for column in ("content_digest", "repository", "skill_name"):
+    Index(
+        f"blocklist_entry_{column}_idx",
+        blocklist_entry.c[column],
+        postgresql_where=text(f"lifted_at IS NULL AND {column} IS NOT NULL"),
+    )
+# A target can be blocked only once at a time.
+Index(
+    "blocklist_entry_target_key",
+    blocklist_entry.c.content_digest,
+    blocklist_entry.c.repository,
+    blocklist_entry.c.skill_name,
+    unique=True,
+    postgresql_nulls_not_distinct=True,
+    postgresql_where=text("lifted_at IS NULL"),
+)
