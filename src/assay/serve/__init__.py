@@ -1,1 +1,1 @@
-"""Shows what there is: reads only, each number defined once."""
+"""Read models: what the API, the pages and the commands show. Each number is defined once, here."""

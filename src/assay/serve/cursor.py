@@ -1,4 +1,4 @@
-"""Opaque positions in a list: where the next page starts, whatever is inserted meanwhile."""
+"""Opaque cursors: keyset positions in a list, stable while rows are inserted."""
 
 import base64
 import binascii
@@ -10,38 +10,37 @@ import msgspec
 
 from assay.model.errors import Invalid
 
-Place = TypeVar("Place", bound=tuple[object, ...])
+PositionT = TypeVar("PositionT", bound=tuple[object, ...])
 
 
-class _Written(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """What a cursor holds: the list it is of, and the place in it."""
+class _Cursor(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """The content of a cursor: the list it belongs to, and a position in it."""
 
-    of: str
-    place: msgspec.Raw
-
-
-def encode_cursor(of: str, place: Sequence[object]) -> str:
-    """The place after a row of this list."""
-    written = msgspec.json.encode(_Written(of, msgspec.Raw(msgspec.json.encode(place))))
-    return base64.urlsafe_b64encode(written).decode().rstrip("=")
+    list_name: str
+    position: msgspec.Raw
 
 
-def decode_cursor(cursor: str, of: str, kind: type[Place]) -> Place:
-    """The place, or Invalid if this is not a cursor of ours, or one of another list."""
+def encode_cursor(list_name: str, position: Sequence[object]) -> str:
+    raw = msgspec.json.encode(_Cursor(list_name, msgspec.Raw(msgspec.json.encode(position))))
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, list_name: str, kind: type[PositionT]) -> PositionT:
+    """Return the position; raises Invalid if the cursor is malformed or belongs to another list."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        written = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=_Written)
-        place = [_fit_for_database(value) for value in msgspec.json.decode(written.place, type=kind)]
+        decoded = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=_Cursor)
+        position = [_fit_for_database(value) for value in msgspec.json.decode(decoded.position, type=kind)]
     except (ValueError, OverflowError, binascii.Error):  # msgspec's errors are ValueErrors
-        raise Invalid("cursor: take it from the `nextCursor` of a page.", code="bad_cursor") from None
-    if written.of != of:
-        message = "cursor: it is of another list; give the same filters, sort and direction as the page it is from."
+        raise Invalid("cursor: use the `nextCursor` of a previous page.", code="bad_cursor") from None
+    if decoded.list_name != list_name:
+        message = "cursor: it belongs to another list. Keep the filters, sort and direction of the previous page."
         raise Invalid(message, code="bad_cursor")
-    return kind(place)
+    return kind(position)
 
 
 def _fit_for_database(value: object) -> object:
     if isinstance(value, str) and "\x00" in value:
         raise ValueError(value)
-    # In UTC, because a moment of the year 9999 elsewhere may be one that the database cannot hold.
+    # In UTC, because a time in the year 9999 of another zone may be out of the database's range.
     return value.astimezone(UTC) if isinstance(value, datetime) else value

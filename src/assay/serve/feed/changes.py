@@ -1,4 +1,4 @@
-"""The change feed, for mirrors and everyone who follows."""
+"""Pages of the change feed, for mirrors and other followers."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from assay.store.feed.changes import Change, number_changes, read_changes
 
 @dataclass(frozen=True)
 class ChangesPage:
-    """Changes in order, the serial to ask after next time, and whether there are more already."""
+    """Changes in order, the serial to continue from, and whether there are more."""
 
     changes: list[Change]
     next_since: int
@@ -17,7 +17,7 @@ class ChangesPage:
 
 
 async def follow_changes(store: Database, *, since: int, limit: int) -> ChangesPage:
-    """Everything public after a serial; nothing is ever skipped, also if it commits late."""
+    """Return public changes after a serial. Assigns serials first, so that no change is skipped if it commits late."""
     async with store.begin() as db:
         await number_changes(db)
     async with store.begin() as db:

@@ -1,4 +1,4 @@
-"""What a change of the feed means to those who watch the queue or the catalogue."""
+"""The live events of the queue and the catalogue, derived from changes of the feed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from assay.model.change import ChangeKind
 from assay.model.submission import State
 from assay.store.feed.changes import QueueChange
 
-EVERYBODY = "all"
+ALL_SUBMISSIONS = "all"
 CATALOGUE = "catalogue"
 TIERS = {State.TIER1_SCANNING: 1, State.TIER2_SCANNING: 2}
-# Where a scan that ended leads; a lease that was lost or a failure is no end of a scan.
+# The states that follow a finished scan; a lost lease or a failure does not finish one.
 AFTER_A_SCAN = frozenset(
     {
         State.TIER2_SCANNING,
@@ -28,7 +28,7 @@ AFTER_A_SCAN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class SubmissionMoved:
     """A submission was created (`start` is None) or changed its state."""
 
     submission_id: UUID
@@ -40,13 +40,13 @@ class Moved:
     score: int | None
     reason: str | None
     at: datetime
-    # Why, in the words of the person who did it.
+    # The reason given by the person who caused the change.
     said: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
-    """A scan of a submission has ended with a score."""
+class ScanFinished:
+    """A scan of a submission finished with a score."""
 
     submission_id: UUID
     skill_name: str
@@ -58,7 +58,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True)
 class BatchCreated:
-    """Many submissions were created together; this stands for all of them."""
+    """Stands for all submissions created by one request."""
 
     batch: UUID
     count: int
@@ -68,7 +68,7 @@ class BatchCreated:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueChanged:
-    """Something in the catalogue is no longer as it was."""
+    """A change of the catalogue, as recorded in the change feed."""
 
     kind: ChangeKind
     skill_id: UUID | None
@@ -76,19 +76,19 @@ class CatalogueChanged:
     at: datetime
 
 
-Happening = Moved | Scanned | BatchCreated | CatalogueChanged
+LiveEvent = SubmissionMoved | ScanFinished | BatchCreated | CatalogueChanged
 
 
 @dataclass(frozen=True, slots=True)
-class Happenings:
-    """What one change means, in order, and the topics of those whom it concerns."""
+class LiveEvents:
+    """The live events of one change, in order, and the topics to publish them to."""
 
     topics: tuple[str, ...]
-    all: tuple[Happening, ...]
+    events: tuple[LiveEvent, ...]
 
 
-class _Step(msgspec.Struct, frozen=True):
-    """The record of a change of state."""
+class _StateChange(msgspec.Struct, frozen=True):
+    """The data of a change of state."""
 
     to: State
     trigger: str
@@ -100,7 +100,7 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _Batch(msgspec.Struct, frozen=True):
-    """The record of many submissions that were created together."""
+    """The data of a batch of submissions."""
 
     batch: UUID
     count: int
@@ -109,44 +109,46 @@ class _Batch(msgspec.Struct, frozen=True):
 
 
 def topic_of_account(account_id: UUID | str) -> str:
-    """What concerns the submissions of one account."""
+    """Events of the submissions of one account."""
     return f"mine:{account_id}"
 
 
 def topic_of_submission(submission_id: UUID) -> str:
-    """What concerns one submission."""
+    """Events of one submission."""
     return f"one:{submission_id}"
 
 
-def understand(change: QueueChange) -> Happenings:
-    """What it means. Raises msgspec.ValidationError if it is not a record."""
+def to_live_events(change: QueueChange) -> LiveEvents:
+    """Raises msgspec.ValidationError if the data of the change is malformed."""
     match ChangeKind(change.kind):
         case ChangeKind.SUBMISSION:
-            return _of_submission(change, msgspec.convert(change.data, _Step))
+            return _of_submission(change, msgspec.convert(change.data, _StateChange))
         case ChangeKind.BULK:
             return _of_batch(change, msgspec.convert(change.data, _Batch))
         case kind:
             changed = CatalogueChanged(kind, change.skill_id, change.data, change.created_at)
-            return Happenings((CATALOGUE,), (changed,))
+            return LiveEvents((CATALOGUE,), (changed,))
 
 
-def _of_batch(change: QueueChange, record: _Batch) -> Happenings:
+def _of_batch(change: QueueChange, record: _Batch) -> LiveEvents:
     created = BatchCreated(record.batch, record.count, record.source, change.created_at)
-    return Happenings((EVERYBODY, *_mine(record.submitter)), (created,))
+    return LiveEvents((ALL_SUBMISSIONS, *_mine(record.submitter)), (created,))
 
 
-def _of_submission(change: QueueChange, step: _Step) -> Happenings:
+def _of_submission(change: QueueChange, step: _StateChange) -> LiveEvents:
     if change.submission_id is None or change.skill_name is None:
-        raise msgspec.ValidationError("It names no submission.")
+        raise msgspec.ValidationError("The change has no submission.")
     about = (change.submission_id, change.skill_name, f"{change.owner}/{change.repository}")
-    moved = Moved(*about, step.start, step.to, step.trigger, step.score, step.reason, change.created_at, step.said)
+    moved = SubmissionMoved(
+        *about, step.start, step.to, step.trigger, step.score, step.reason, change.created_at, step.said
+    )
     one = topic_of_submission(change.submission_id)
     if step.start is None and step.batch is not None:
-        return Happenings((one,), (moved,))  # everybody else hears of the batch
-    topics = (EVERYBODY, one, *_mine(change.submitter))
+        return LiveEvents((one,), (moved,))  # other topics get the event of the batch
+    topics = (ALL_SUBMISSIONS, one, *_mine(change.submitter))
     if step.start in TIERS and step.to in AFTER_A_SCAN and step.score is not None:
-        return Happenings(topics, (Scanned(*about, TIERS[step.start], step.score, change.created_at), moved))
-    return Happenings(topics, (moved,))
+        return LiveEvents(topics, (ScanFinished(*about, TIERS[step.start], step.score, change.created_at), moved))
+    return LiveEvents(topics, (moved,))
 
 
 def _mine(submitter: str | None) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
-"""The newest events, kept for those who come back after their connection was lost."""
+"""The newest encoded events, for subscribers that reconnect."""
 
 from collections import deque
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What one change looks like on the wire: the same bytes for everybody whom one of its topics concerns."""
+class EncodedEvents:
+    """The events of one change as sent: the same bytes for every subscriber of one of the topics."""
 
     serial: int
     topics: tuple[str, ...]
@@ -14,37 +14,37 @@ class Entry:
     events: int
 
 
-class Ring:
-    """Entries in the order of their serials. All that is newer than `floor` is here, up to `newest`."""
+class ReplayBuffer:
+    """A ring buffer ordered by serial; complete for serials above `floor` and up to `newest`."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[EncodedEvents] = deque()
         self.floor = self.newest = 0
 
-    def begin_after(self, serial: int) -> None:
-        """Forget everything and go on from here."""
+    def reset(self, serial: int) -> None:
+        """Clear the buffer and continue after this serial."""
         self._entries.clear()
         self.floor = self.newest = serial
 
-    def append(self, entry: Entry) -> None:
-        """The next one; the oldest makes room for it."""
+    def append(self, entry: EncodedEvents) -> None:
+        """Append an entry, evicting the oldest if full."""
         if len(self._entries) == self._size:
             self.floor = self._entries.popleft().serial
         self._entries.append(entry)
         self.newest = entry.serial
 
-    def pass_over(self, serial: int) -> None:
-        """A change that concerns nobody who listens."""
+    def skip_to(self, serial: int) -> None:
+        """Advance past a change without events."""
         self.newest = serial
 
     def covers(self, serial: int) -> bool:
-        """Whether nothing is missing between this serial and the newest."""
+        """Return whether all events after this serial are available."""
         return self.floor <= serial <= self.newest
 
-    def after(self, serial: int, topic: str) -> list[Entry]:
-        """What somebody who has seen this serial has missed, oldest first."""
-        missed: list[Entry] = []
+    def after(self, serial: int, topic: str) -> list[EncodedEvents]:
+        """Return the entries of a topic after a serial, oldest first."""
+        missed: list[EncodedEvents] = []
         for entry in reversed(self._entries):
             if entry.serial <= serial:
                 break

@@ -1,4 +1,4 @@
-"""What people have said, page by page: suppressions, newest first, and security reports, oldest first."""
+"""Pages of suppressions, newest first, and of security reports, oldest first."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,8 +6,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.blocklist import Threat
-from assay.model.security_report import SecurityReport
-from assay.model.suppression import Suppression
+from assay.model.moderation import SecurityReport, Suppression
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.store.moderation.security_reports import list_reports
 from assay.store.moderation.suppressions import list_suppressions
@@ -17,16 +16,12 @@ SUPPRESSIONS, REPORTS = "suppressions", "reports"
 
 @dataclass(frozen=True)
 class SuppressionsPage:
-    """Suppressions, and where the next page starts."""
-
     suppressions: list[Suppression]
     next_cursor: str | None
 
 
 @dataclass(frozen=True)
 class ReportsPage:
-    """Reports, and where the next page starts."""
-
     reports: list[SecurityReport]
     next_cursor: str | None
 

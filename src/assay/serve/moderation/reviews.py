@@ -1,4 +1,4 @@
-"""The review queue: what waits for a person, oldest first, and everything that a person needs to decide."""
+"""The review queue, oldest first, and everything a reviewer needs to decide on a submission."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,34 +7,29 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.appeal import Appeal
-from assay.model.capability import Capabilities
-from assay.model.finding import Finding
-from assay.model.human_decisions import Said
-from assay.model.review import Review
+from assay.model.finding import Capabilities, Finding
+from assay.model.moderation import Appeal, HumanDecisions, Review
 from assay.model.skill import SkillVersion
 from assay.model.source import FileEntry
-from assay.model.submission import State, Submission
-from assay.model.submission_list import Direction, Filters, Order, Sort
+from assay.model.submission import SortDirection, State, Submission, SubmissionFilters, SubmissionOrder, SubmissionSort
 from assay.serve.queue.queue import QueueQuery, read_queue
 from assay.serve.submissions.submission import SubmissionDetail, read_submission
-from assay.serve.versions.compare import beyond
+from assay.serve.versions.compare import capability_difference
 from assay.store.moderation.appeals import find_appeals
-from assay.store.moderation.reviews import find_said, list_reviews
-from assay.store.scans.capabilities import find_capabilities
-from assay.store.scans.contents import list_files
-from assay.store.scans.scans import find_worst
-from assay.store.skills.skills import find_name, find_skill, find_version
+from assay.store.moderation.reviews import find_human_decisions, list_reviews
+from assay.store.scans.contents import find_capabilities, list_files
+from assay.store.scans.scans import find_most_severe
+from assay.store.skills.skills import find_name, find_skill
+from assay.store.versions.versions import find_version
 
 WORST_SHOWN = 3
 WAITING = frozenset({State.NEEDS_REVIEW})
-# Who waits longest comes first.
-OLDEST_FIRST = Order(Sort.UPDATED_AT, Direction.ASC)
+OLDEST_FIRST = SubmissionOrder(SubmissionSort.UPDATED_AT, SortDirection.ASC)
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """One submission that waits for a person."""
+class PendingReview:
+    """A submission that waits for review, with its most severe findings."""
 
     submission: Submission
     age: timedelta
@@ -44,9 +39,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class ReviewPage:
-    """A page of what waits."""
-
-    waiting: list[Waiting]
+    waiting: list[PendingReview]
     total: int
     total_is_exact: bool
     next_cursor: str | None
@@ -55,13 +48,14 @@ class ReviewPage:
 
 @dataclass(frozen=True)
 class ReviewDetail:
-    """Everything about one: the submission as its page shows it, its files, what people have said, and how it differs
-    from what is live. `upstream_commit` is where its source is now, if it has moved on.
+    """A submission with its files, human decisions and appeal, and its changes in capabilities since the live version.
+
+    `upstream_commit` is the current commit of the repository if it differs from the examined one.
     """
 
     detail: SubmissionDetail
     files: list[FileEntry]
-    said: Said
+    decisions: HumanDecisions
     reviews: list[Review]
     appeal: Appeal | None
     live: SkillVersion | None
@@ -72,17 +66,16 @@ class ReviewDetail:
 
     @property
     def submission(self) -> Submission:
-        """The submission itself."""
         return self.detail.submission
 
 
 async def read_reviews(
-    db: AsyncConnection, filters: Filters, now: datetime, *, limit: int, cursor: str | None
+    db: AsyncConnection, filters: SubmissionFilters, now: datetime, *, limit: int, cursor: str | None
 ) -> ReviewPage:
-    """A page of the queue; the filters narrow it."""
+    """Return a page of submissions that wait for review and match the filters."""
     page = await read_queue(db, QueueQuery(filters, OLDEST_FIRST, limit, cursor), now)
     digests = sorted({each.content_digest for each in page.submissions if each.content_digest})
-    worst = await find_worst(db, digests, WORST_SHOWN)
+    worst = await find_most_severe(db, digests, WORST_SHOWN)
     appeals = await find_appeals(db, [each.id for each in page.submissions])
     return ReviewPage(
         [_waiting(each, worst, appeals, now) for each in page.submissions],
@@ -94,7 +87,7 @@ async def read_reviews(
 
 
 async def read_review(db: AsyncConnection, submission_id: UUID, now: datetime) -> ReviewDetail:
-    """One submission in any state, or NotFound; what has not been examined has no files."""
+    """Return a submission in any state; raises NotFound. A submission that was not examined has no files."""
     detail = await read_submission(db, submission_id, now)
     submission, digest = detail.submission, detail.submission.content_digest
     live = await _live_version(db, submission)
@@ -109,12 +102,12 @@ async def read_review(db: AsyncConnection, submission_id: UUID, now: datetime) -
     return ReviewDetail(
         detail=detail,
         files=await list_files(db, digest) if digest else [],
-        said=(await find_said(db, [(submission, digest)]))[0] if digest else Said(),
+        decisions=(await find_human_decisions(db, [(submission, digest)]))[0] if digest else HumanDecisions(),
         reviews=await list_reviews(db, submission_id),
         appeal=(await find_appeals(db, [submission_id])).get(submission_id),
         live=live,
-        gained=beyond(new, old),
-        lost=beyond(old, new),
+        gained=capability_difference(new, old),
+        lost=capability_difference(old, new),
         commit=commit,
         upstream_commit=submission.repository.commit if moved else None,
     )
@@ -128,9 +121,9 @@ async def _live_version(db: AsyncConnection, submission: Submission) -> SkillVer
 
 def _waiting(
     submission: Submission, worst: Mapping[str, list[Finding]], appeals: Mapping[UUID, Appeal], now: datetime
-) -> Waiting:
+) -> PendingReview:
     since = submission.decided_at or submission.updated_at
-    return Waiting(
+    return PendingReview(
         submission,
         max(now - since, timedelta()),
         worst.get(submission.content_digest or "", []),

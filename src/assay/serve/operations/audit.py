@@ -1,4 +1,4 @@
-"""The audit trail, page by page."""
+"""Pages of audit events."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,13 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True)
 class AuditPage:
-    """Entries, newest first, and where the next page starts."""
+    """Events, newest first."""
 
     events: list[AuditEvent]
     next_cursor: str | None
 
 
 async def read_audit(db: AsyncConnection, *, cursor: str | None, limit: int) -> AuditPage:
-    """A page of the trail."""
     events = await list_audit(db, _position(cursor), limit + 1)
     page = events[:limit]
     return AuditPage(page, str(page[-1].id) if len(events) > limit else None)
@@ -29,5 +28,5 @@ def _position(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdecimal() and int(cursor) <= LARGEST_ID):
-        raise Invalid("cursor: take it from the `nextCursor` of a page.", code="bad_cursor")
+        raise Invalid("cursor: use the `nextCursor` of a previous page.", code="bad_cursor")
     return int(cursor)

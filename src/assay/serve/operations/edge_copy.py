@@ -1,7 +1,7 @@
-"""The catalogue while the database is away: from the copy at the edge, else its index, else the starter catalogue.
+"""The catalogue in degraded mode: from the edge copy, its index, or the starter catalogue.
 
-Only what answers in that time reads it. It is loaded once and kept while the copy stays the same, so that a request
-costs the same whether it is the first or the ten-thousandth of an outage.
+Only used while the database is down. Loaded once and cached while the copy does not change, so that every request of an
+outage costs the same.
 """
 
 import asyncio
@@ -14,18 +14,18 @@ from uuid import UUID
 
 import structlog
 
-from assay.edge.enumerate import Tally, enumerate_published, read_value
+from assay.edge.enumerate import UnreadableKeys, enumerate_published, read_value
 from assay.edge.index import read_index, read_index_head, write_index
 from assay.edge.keys import BLOCK, SUBMISSION, alias_key, detail_key, skill_key, submission_key
-from assay.edge.kv import Edge, Item, below, walk
+from assay.edge.kv import Edge, Item, iterate_pages, prefix_range
 from assay.edge.state import read_state
 from assay.edge.values import (
     AliasValue,
     BlockValue,
     DetailValue,
+    EdgeValue,
     SkillValue,
     SubmissionValue,
-    Value,
     decode,
 )
 from assay.model.blocklist import BlocklistEntry
@@ -33,18 +33,18 @@ from assay.model.errors import Ambiguous, NotFound, Unavailable
 from assay.model.skill import Skill
 from assay.model.submission import Submission
 from assay.serve.skills.listing import Listing
-from assay.store.skills.names import MOST_CHOICES
+from assay.store.skills.names import MAX_CHOICES
 
 log = structlog.get_logger()
-Kind = TypeVar("Kind", bound=Value)
-# What a search of the copy looks at; the rest of a long description is not worth the memory.
+ValueT = TypeVar("ValueT", bound=EdgeValue)
+# Length of the description that is searched; the rest is not worth the memory.
 SEARCHED = 500
-# A copy that could not be read as a whole is tried again after so long.
+# Retry interval after an incomplete read.
 TRY_AGAIN = timedelta(seconds=5)
 
 
-class Origin(StrEnum):
-    """Where a degraded answer comes from, in the order in which they are tried."""
+class EdgeOrigin(StrEnum):
+    """The source of a degraded response, in order of preference."""
 
     ENUMERATION = "enumeration"
     INDEX = "index"
@@ -53,7 +53,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A listing as far as lists and searches need it. From the index it has all of it, else it is under its key."""
+    """The fields of a listing that lists and searches need; `skill` is set only if it comes from the index."""
 
     name: str
     updated_at: datetime
@@ -64,9 +64,9 @@ class Card:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The whole catalogue of the copy, last updated first, and the moment until which it is complete."""
+    """The whole catalogue, last updated first; `as_of` is when the copy was last complete."""
 
-    origin: Origin
+    origin: EdgeOrigin
     as_of: datetime | None
     serial: int
     cards: tuple[Card, ...]
@@ -76,14 +76,14 @@ class Snapshot:
 
 @dataclass
 class Repairs:
-    """How often the index and the enumeration were found to differ, and how often the index was made anew."""
+    """Counts differences between index and enumeration, and repairs of the index."""
 
     differences: int = 0
     repairs: int = 0
 
 
 class PublishedCopy:
-    """The copy as one process reads it."""
+    """The edge copy as read by one process."""
 
     def __init__(self, edge: Edge, now: Callable[[], datetime]) -> None:
         self.edge, self._now = edge, now
@@ -93,159 +93,158 @@ class PublishedCopy:
         self.tally = Repairs()
 
     async def snapshot(self) -> Snapshot:
-        """The catalogue, from the best source that answers."""
-        # What is asked about is held on to: while somebody waits, the database may come back and have it forgotten.
-        kept = self._snapshot
-        if kept is not None and await self._is_current(kept):
-            return kept
+        """Return the catalogue from the best available source."""
+        # A local reference, because `forget` may clear the attribute while this waits.
+        cached = self._snapshot
+        if cached is not None and await self._is_current(cached):
+            return cached
         async with self._loading:
-            kept = self._snapshot  # somebody else may have loaded it meanwhile
-            if kept is None or not await self._is_current(kept):
-                kept = self._snapshot = await self._load()
-            return kept
+            cached = self._snapshot  # another task may have loaded it meanwhile
+            if cached is None or not await self._is_current(cached):
+                cached = self._snapshot = await self._load()
+            return cached
 
     def forget(self) -> None:
-        """The database is back: give the memory back, too."""
+        """Free the memory when the database is back."""
         self._snapshot = None
 
     async def skills(self, cards: list[Card]) -> list[Skill]:
-        """The listings behind cards; what was taken down meanwhile is left out."""
+        """Return the listings of cards; those removed meanwhile are left out."""
         known = {card.name: card.skill for card in cards if card.skill is not None}
-        asked = [card.name for card in cards if card.skill is None]
-        for name, raw in zip(asked, await self.edge.get([skill_key(name) for name in asked]), strict=True):
-            value = read_value(Item(name, raw), SkillValue, Tally())
+        missing = [card.name for card in cards if card.skill is None]
+        for name, raw in zip(missing, await self.edge.get([skill_key(name) for name in missing]), strict=True):
+            value = read_value(Item(name, raw), SkillValue, UnreadableKeys())
             if value is not None:
                 known[name] = value.skill
         return [known[card.name] for card in cards if card.name in known]
 
-    async def find(self, wanted: str) -> Listing:
-        """A listing with its details, by its name or another one. Raises NotFound or Ambiguous as the database does."""
-        name = await self._name(wanted.lower())
+    async def find(self, query: str) -> Listing:
+        """Return a listing by name or alias; raises NotFound or Ambiguous like the database query."""
+        name = await self._resolve(query.lower())
         [raw, detail] = await self.edge.get([skill_key(name), detail_key(name)])
         if raw is None:
-            return await self._find_in_index(name, wanted)
-        tally = Tally()
-        value = read_value(Item(skill_key(name), raw), SkillValue, tally)
-        rest = read_value(Item(detail_key(name), detail), DetailValue, tally)
-        if tally.number:
-            log.error("Values of the edge copy cannot be read", number=tally.number, keys=tally.keys)
+            return await self._find_in_index(name, query)
+        unreadable = UnreadableKeys()
+        value = read_value(Item(skill_key(name), raw), SkillValue, unreadable)
+        rest = read_value(Item(detail_key(name), detail), DetailValue, unreadable)
+        if unreadable.number:
+            log.error("Edge copy has unreadable values", number=unreadable.number, keys=unreadable.keys)
         if value is None:
-            return await self._find_in_index(name, wanted)
+            return await self._find_in_index(name, query)
         return _listing(value.skill, rest) if rest else _bare(value.skill)
 
     async def submissions(self) -> list[Submission]:
-        """What is under way."""
+        """Return the active submissions."""
         values = [each async for each in self._values(SUBMISSION, SubmissionValue)]
         return [value.submission for value in values]
 
     async def find_submission(self, submission_id: UUID) -> Submission | None:
-        """One that is under way; None says nothing about others."""
+        """Return an active submission; None also stands for submissions in other states."""
         [raw] = await self.edge.get([submission_key(submission_id)])
         return decode(raw, SubmissionValue).submission if raw is not None else None
 
     async def blocklist(self) -> list[BlocklistEntry]:
-        """Every entry of the blocklist that holds, in the order of the ids."""
+        """Return the entries in force, ordered by id."""
         return [value.entry async for value in self._values(BLOCK, BlockValue)]
 
     async def as_of(self) -> datetime | None:
-        """The moment until which the copy is complete."""
+        """Return when the copy was last complete."""
         state = await read_state(self.edge)
         return state.as_of if state else None
 
-    async def _is_current(self, kept: Snapshot) -> bool:
+    async def _is_current(self, cached: Snapshot) -> bool:
         try:
-            is_same = await self.edge.read_serial() == kept.serial
+            is_same = await self.edge.read_serial() == cached.serial
         except Unavailable:
-            return kept.origin is not Origin.STARTER or self._now() - kept.loaded_at < TRY_AGAIN
-        return is_same and (kept.origin is Origin.ENUMERATION or self._now() - kept.loaded_at < TRY_AGAIN)
+            return cached.origin is not EdgeOrigin.STARTER or self._now() - cached.loaded_at < TRY_AGAIN
+        return is_same and (cached.origin is EdgeOrigin.ENUMERATION or self._now() - cached.loaded_at < TRY_AGAIN)
 
     async def _load(self) -> Snapshot:
         try:
             return await self._read()
-        except Unavailable as problem:
-            log.error("The edge copy cannot be read: the starter catalogue is shown", problem=problem.message)
-            return Snapshot(Origin.STARTER, None, 0, (), 0, self._now())
+        except Unavailable as error:
+            log.error("Failed to read edge copy: serving starter catalogue", error=error.message)
+            return Snapshot(EdgeOrigin.STARTER, None, 0, (), 0, self._now())
 
     async def _read(self) -> Snapshot:
-        """The larger one of enumeration and index; they differ only if something was lost, or not yet written."""
+        """Read the larger of enumeration and index; they differ only if keys were lost or the index is stale."""
         serial, state = await self.edge.read_serial(), await read_state(self.edge)
         found = await enumerate_published(self.edge, _card)
         head = await read_index_head(self.edge)
         as_of = state.as_of if state else None
         if head is not None and head.count != len(found.found):
             self.tally.differences += 1
-            log.error("Index and enumeration of the edge copy differ", index=head.count, enumerated=len(found.found))
+            log.error("Edge copy index and enumeration differ", index=head.count, enumerated=len(found.found))
         if head is not None and head.count > len(found.found):
             cards = [_card(skill, whole=True) async for part in read_index(self.edge, head) for skill in part]
             if len(cards) > len(found.found):
                 ordered = await asyncio.to_thread(_ordered, cards)
-                return Snapshot(Origin.INDEX, as_of, serial, ordered, found.unreadable, self._now())
+                return Snapshot(EdgeOrigin.INDEX, as_of, serial, ordered, found.unreadable, self._now())
         if not found.found:
-            return Snapshot(Origin.STARTER, None, serial, (), found.unreadable, self._now())
+            return Snapshot(EdgeOrigin.STARTER, None, serial, (), found.unreadable, self._now())
         if head is None or head.count < len(found.found):
             self._repair()
         ordered = await asyncio.to_thread(_ordered, found.found)
-        return Snapshot(Origin.ENUMERATION, as_of, serial, ordered, found.unreadable, self._now())
+        return Snapshot(EdgeOrigin.ENUMERATION, as_of, serial, ordered, found.unreadable, self._now())
 
     def _repair(self) -> None:
-        """Beside the request, which need not wait for it."""
+        """Rebuild the index in the background, without delaying the request."""
         if self._repairing is None or self._repairing.done():
-            self._repairing = asyncio.create_task(self._make_index())
+            self._repairing = asyncio.create_task(self._write_index())
 
-    async def _make_index(self) -> None:
+    async def _write_index(self) -> None:
         try:
             if await write_index(self.edge, self._now()) is not None:
                 self.tally.repairs += 1
-                log.info("The index of the edge copy was repaired")
-        except Unavailable as problem:
-            log.warning("The index of the edge copy could not be repaired", problem=problem.message)
+                log.info("Repaired edge copy index")
+        except Unavailable as error:
+            log.warning("Failed to repair edge copy index", error=error.message)
 
-    async def _name(self, wanted: str) -> str:
-        """The name that is meant by a name."""
-        [raw, alias] = await self.edge.get([skill_key(wanted), alias_key(wanted)])
+    async def _resolve(self, query: str) -> str:
+        """Return the name of the listing meant by a name, an alias or a slug."""
+        [raw, alias] = await self.edge.get([skill_key(query), alias_key(query)])
         if raw is not None:
-            return wanted
-        names = tuple(decode(alias, AliasValue).names) if alias is not None else await self._ending(wanted)
+            return query
+        names = tuple(decode(alias, AliasValue).names) if alias is not None else await self._names_with_slug(query)
         if not names:
-            return wanted
+            return query
         if len(names) > 1:
-            raise Ambiguous(f"Several skills are called {wanted}: {', '.join(names)}.", choices=names)
+            raise Ambiguous(f"Several skills are called {query}: {', '.join(names)}.", choices=names)
         return names[0]
 
-    async def _ending(self, wanted: str) -> tuple[str, ...]:
-        """The names of which this is the last part."""
-        if "/" in wanted:
+    async def _names_with_slug(self, slug: str) -> tuple[str, ...]:
+        if "/" in slug:
             return ()
         cards = (await self.snapshot()).cards
-        return tuple(sorted(card.name for card in cards if card.name.rpartition("/")[2] == wanted)[:MOST_CHOICES])
+        return tuple(sorted(card.name for card in cards if card.name.rpartition("/")[2] == slug)[:MAX_CHOICES])
 
-    async def _find_in_index(self, name: str, wanted: str) -> Listing:
-        """If keys were lost, the index may still have the listing, without its details."""
+    async def _find_in_index(self, name: str, query: str) -> Listing:
+        """Return a listing without details from the index, which may still have it if keys were lost."""
         snapshot = await self.snapshot()
         for card in snapshot.cards:
             if card.name == name and card.skill is not None:
                 return _bare(card.skill)
-        raise NotFound(f"There is no skill {wanted} in the copy of the catalogue.", code="skill_not_found")
+        raise NotFound(f"There is no skill {query} in the copy of the catalogue.", code="skill_not_found")
 
-    async def _values(self, prefix: str, kind: type[Kind]) -> AsyncIterator[Kind]:
-        tally = Tally()
-        async for page in walk(self.edge, below(prefix)):
+    async def _values(self, prefix: str, kind: type[ValueT]) -> AsyncIterator[ValueT]:
+        unreadable = UnreadableKeys()
+        async for page in iterate_pages(self.edge, prefix_range(prefix)):
             for item in page.items:
-                value = read_value(item, kind, tally)
+                value = read_value(item, kind, unreadable)
                 if value is not None:
                     yield value
-        if tally.number:
-            log.error("Values of the edge copy cannot be read", number=tally.number, keys=tally.keys[:10])
+        if unreadable.number:
+            log.error("Edge copy has unreadable values", number=unreadable.number, keys=unreadable.keys[:10])
 
 
 def _listing(skill: Skill, rest: DetailValue) -> Listing:
-    """What the copy has of a listing: not what each version changed, its tags, or who else has the same bytes."""
+    """Build a listing from the copy, which lacks summaries of versions, tags and forks."""
     unknown = dict.fromkeys((version.version for version in rest.versions), "")
     return Listing(skill, rest.versions, unknown, False, {}, rest.files, rest.scans, ())
 
 
 def _bare(skill: Skill) -> Listing:
-    """A listing whose details are lost."""
+    """Build a listing whose details are lost."""
     return Listing(skill, [], {}, False, {}, [], [], ())
 
 

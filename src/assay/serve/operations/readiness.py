@@ -1,4 +1,4 @@
-"""Whether this process can do its work."""
+"""Readiness: whether this process can do its work."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,31 @@ from assay.store.database.migrate import check_schema
 
 
 @dataclass(frozen=True)
-class Check:
-    """One condition, and what is wrong if it does not hold."""
+class ReadinessCheck:
+    """A condition, with a detail that explains a failure."""
 
     name: str
     ok: bool
     detail: str
 
 
-async def check_readiness(store: Database, secrets_present: bool) -> list[Check]:
-    """Database, migrations, secrets: each on its own, so that one failure does not hide another."""
-    checks = [Check("secrets", secrets_present, "present" if secrets_present else "missing")]
+async def check_readiness(store: Database, secrets_present: bool) -> list[ReadinessCheck]:
+    """Check the database, migrations and secrets separately, so that one failure does not hide another."""
+    checks = [ReadinessCheck("secrets", secrets_present, "present" if secrets_present else "missing")]
     try:
-        await store.ping()  # also when it is thought to be away
+        await store.ping()  # also if the circuit breaker is open
         await check_schema(store)
-    except Unavailable as problem:
-        unknown = Check("migrations", ok=False, detail="unknown while the database is away")
-        return [Check("database", ok=False, detail=problem.message), unknown, *checks]
-    except Conflict as problem:
+    except Unavailable as error:
+        unknown = ReadinessCheck("migrations", ok=False, detail="unknown while the database is down")
+        return [ReadinessCheck("database", ok=False, detail=error.message), unknown, *checks]
+    except Conflict as error:
         return [
-            Check("database", ok=True, detail="answers"),
-            Check("migrations", False, problem.message),
+            ReadinessCheck("database", ok=True, detail="answers"),
+            ReadinessCheck("migrations", False, error.message),
             *checks,
         ]
-    return [Check("database", ok=True, detail="answers"), Check("migrations", True, "up to date"), *checks]
+    return [
+        ReadinessCheck("database", ok=True, detail="answers"),
+        ReadinessCheck("migrations", True, "up to date"),
+        *checks,
+    ]

@@ -1,4 +1,4 @@
-"""The health of the queue: the facts of one moment, the alarms they raise, and since when."""
+"""The health of the queue: its facts at one moment, and the alarms they raise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.serve.operations.alarm import Alarm
 from assay.serve.operations.alarms import raise_alarms
 from assay.serve.operations.facts import QueueFacts, WatchLimits, read_facts
-from assay.serve.scans.scan_nodes import is_node_alive
 from assay.store.operations.alarms import list_alarms
 from assay.store.scans.scan_nodes import ScanNode
 
 
 @dataclass(frozen=True)
 class RaisedAlarm:
-    """An alarm and the moment from which it is known to hold."""
+    """An alarm, and the time since which it is known to hold."""
 
     alarm: Alarm
     since: datetime
@@ -24,7 +23,7 @@ class RaisedAlarm:
 
 @dataclass(frozen=True)
 class QueueHealth:
-    """How the queue is. Degraded means that somebody should do something."""
+    """Degraded means that an operator must act."""
 
     facts: QueueFacts
     limits: WatchLimits
@@ -32,17 +31,16 @@ class QueueHealth:
 
     @property
     def live_nodes(self) -> list[ScanNode]:
-        """Scan nodes that were seen lately enough to keep their scans."""
-        return [node for node in self.facts.nodes if is_node_alive(node, self.facts.now, self.limits.deep_lease)]
+        """Scan nodes seen recently enough to keep their scans."""
+        return [node for node in self.facts.nodes if node.is_alive(self.facts.now, self.limits.deep_lease)]
 
     @property
     def is_degraded(self) -> bool:
-        """Whether an alarm is more than information."""
         return any(raised.alarm.is_problem for raised in self.alarms)
 
 
 async def read_queue_health(db: AsyncConnection, now: datetime, limits: WatchLimits) -> QueueHealth:
-    """Computed from what is there now, so that it is true also when nobody has watched for a while."""
+    """Compute the health from the current tables, so that it is right even if no worker monitors the queue."""
     facts = await read_facts(db, now, limits)
     noticed = await list_alarms(db)
     alarms = [RaisedAlarm(alarm, _since(alarm, noticed, now)) for alarm in raise_alarms(facts, limits)]

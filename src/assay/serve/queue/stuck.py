@@ -1,4 +1,4 @@
-"""Stuck submissions, page by page, each with the reason why it does not move."""
+"""Pages of stuck submissions, each with the reason."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,12 +12,12 @@ from assay.model.submission import State
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.store.queue.stuck import StuckRow, Thresholds, list_stuck
 
-BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
-THIS_LIST = "stuck"
+START = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
+CURSOR_NAME = "stuck"
 
 
-class Why(StrEnum):
-    """Why a submission does not move."""
+class StuckReason(StrEnum):
+    """The reason why a submission makes no progress."""
 
     LEASE_EXPIRED = "lease_expired"
     SLOW = "slow"
@@ -28,7 +28,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class Stuck:
-    """A submission that has been in its state for too long, or whose worker is gone."""
+    """A submission that is in its state for too long, or whose worker is dead."""
 
     id: UUID
     state: State
@@ -37,12 +37,12 @@ class Stuck:
     skill_path: str
     updated_at: datetime
     stuck_for_ms: int
-    why: Why
+    why: StuckReason
 
 
 @dataclass(frozen=True)
 class StuckPage:
-    """A page of them, longest in their state first."""
+    """Stuck submissions, longest in their state first."""
 
     stuck: list[Stuck]
     next_cursor: str | None
@@ -51,26 +51,25 @@ class StuckPage:
 async def read_stuck(
     db: AsyncConnection, now: datetime, thresholds: Thresholds, cursor: str | None, limit: int
 ) -> StuckPage:
-    """One statement a page, however many submissions there are."""
-    after = decode_cursor(cursor, THIS_LIST, tuple[datetime, UUID]) if cursor is not None else BEGINNING
+    after = decode_cursor(cursor, CURSOR_NAME, tuple[datetime, UUID]) if cursor is not None else START
     found = await list_stuck(db, now=now, thresholds=thresholds, after=after, at_most=limit + 1)
     page = found[:limit]
-    more = encode_cursor(THIS_LIST, (page[-1].updated_at, page[-1].id)) if len(found) > limit else None
+    more = encode_cursor(CURSOR_NAME, (page[-1].updated_at, page[-1].id)) if len(found) > limit else None
     return StuckPage([_stuck(row, now) for row in page], more)
 
 
-def why_stuck(row: StuckRow, now: datetime) -> Why:
-    """A lease that holds means that a worker is at it; without a job, nobody will ever be."""
+def why_stuck(row: StuckRow, now: datetime) -> StuckReason:
+    """Return the reason. A valid lease means that a worker is processing it; without a job it will never be claimed."""
     if row.lease_expires_at is not None and row.lease_expires_at >= now:
-        return Why.SLOW
+        return StuckReason.SLOW
     if row.job_due_at is None and not row.job_is_held:
-        return Why.ORPHANED
+        return StuckReason.ORPHANED
     if row.lease_expires_at is not None:
-        return Why.LEASE_EXPIRED
-    # A job that the queue holds is given back before long.
+        return StuckReason.LEASE_EXPIRED
+    # A job held by PgQueuer is requeued soon.
     if row.job_due_at is None or row.job_due_at > now:
-        return Why.DELAYED
-    return Why.WAITING
+        return StuckReason.DELAYED
+    return StuckReason.WAITING
 
 
 def _stuck(row: StuckRow, now: datetime) -> Stuck:

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: rules and findings in the format in which code hosts take them."""
+"""SARIF 2.1.0: rules and findings in the format that code hosts import."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ LEVELS: Mapping[Severity, str] = {
     Severity.LOW: "note",
     Severity.INFO: "note",
 }
-# Numbers as of CVSS, by which code hosts name severities; what is only information has none.
+# CVSS scores, from which code hosts derive the severity; informational findings have none.
 SECURITY_SEVERITIES: Mapping[Severity, str] = {
     Severity.CRITICAL: "9.5",
     Severity.HIGH: "8.0",
@@ -32,7 +32,6 @@ CWE = re.compile(r"CWE-(\d+)")
 
 
 def rule_of(rule: Rule) -> Json:
-    """One rule of the driver."""
     why, fix = (" ".join(text.split()) for text in (rule.rationale, rule.remediation))
     weaknesses = [f"external/cwe/cwe-{int(found[1]):03}" for each in rule.references if (found := CWE.fullmatch(each))]
     properties: Json = {
@@ -61,7 +60,7 @@ def _precision(confidence: float) -> str:
 
 
 def result_of(finding: Finding, path: str, base: str, seen: Counter[str], skill: str) -> Json:
-    """One finding; `seen` counts equal ones of a file."""
+    """Return a SARIF result; `seen` counts equal findings in a file."""
     region: Json = {"startLine": max(1, finding.line)}
     if finding.excerpt:
         region["snippet"] = {"text": finding.excerpt}
@@ -84,7 +83,10 @@ def result_of(finding: Finding, path: str, base: str, seen: Counter[str], skill:
 
 
 def fingerprint_of(finding: Finding, path: str, seen: Counter[str]) -> str:
-    """Rule, file and text, but no line: what only moves is the same finding. Equal ones of a file are counted."""
+    """Return a fingerprint of rule, file and text without the line, so that a moved finding keeps it.
+
+    Equal findings in a file are numbered by `seen`.
+    """
     text = "\0".join((finding.rule_id, path, finding.excerpt or finding.message))
     seen[text] += 1
     return hashlib.sha256(f"{text}\0{seen[text]}".encode(errors="surrogateescape")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What the scans say of the live version of a listing, in the words that installers ask for."""
+"""Security status of the live version of a listing, by scan provider, for installers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.deep_scan import DeepScan, DeepStatus
 from assay.model.finding import Finding, Severity
-from assay.model.human_decisions import Said
-from assay.model.listing_status import Standing
-from assay.model.review import Review
-from assay.model.scan import Scan
-from assay.model.skill import Skill
-from assay.model.verdict import Outcome, Path
-from assay.serve.moderation.human_decisions import read_said
+from assay.model.moderation import HumanDecisions, Review
+from assay.model.skill import ListingStatus, Skill
+from assay.model.verdict import Outcome, Path, Scan
+from assay.serve.moderation.human_decisions import read_human_decisions
 from assay.serve.skills.catalogue import find_any_listing, gone_skill
 from assay.store.scans.deep_scans import list_deep_scans
 from assay.store.scans.scans import list_scans
@@ -22,10 +19,10 @@ from assay.store.scans.scans import list_scans
 BLOCKLISTED = "blocklisted"
 
 
-class Answer(StrEnum):
+class SecurityStatus(StrEnum):
     """The words."""
 
-    PASS = "PASS"  # noqa: S105 - a word on a report
+    PASS = "PASS"  # noqa: S105 - a status, not a password
     FAIL = "FAIL"
     CERTIFIED = "CERTIFIED"
     PENDING = "PENDING"
@@ -34,87 +31,87 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One that has looked. One that failed to look is pending, which is no verdict.
+    """A scanner with its result; pending if it failed, which is not a verdict.
 
-    `answer` is what it said, and `overruled` by whom that does not count: a reviewer, or a suppression.
+    `overruled` is set if a review or a suppression overrides a failed result.
     """
 
     name: str
-    answer: Answer
+    answer: SecurityStatus
     critical: int
     overruled: Path | None = None
 
     @property
-    def status(self) -> Answer:
-        """What it comes to for whoever is about to install it."""
-        return Answer.PASS if self.overruled else self.answer
+    def status(self) -> SecurityStatus:
+        """The result after human decisions."""
+        return SecurityStatus.PASS if self.overruled else self.answer
 
 
 @dataclass(frozen=True)
 class Security:
-    """What all say together, and each of them."""
+    """The overall status of a listing, and that of each provider."""
 
     skill: Skill
-    overall: Answer
+    overall: SecurityStatus
     providers: list[Provider]
     review: Review | None = None
 
 
 async def read_security(db: AsyncConnection, name: str) -> Security:
-    """Of a live listing; and of one that is blocked, because whoever asks is about to install it."""
+    """Read the status of a live or blocked listing; raises Gone for others."""
     skill = await find_any_listing(db, name)
-    if skill.standing is Standing.BLOCKED or (skill.remark is not None and skill.remark.code == BLOCKLISTED):
-        return Security(skill, Answer.FAIL, [Provider("blocklist", Answer.FAIL, 1)])
-    if skill.standing is not Standing.LIVE:
+    if skill.standing is ListingStatus.BLOCKED or (skill.remark is not None and skill.remark.code == BLOCKLISTED):
+        return Security(skill, SecurityStatus.FAIL, [Provider("blocklist", SecurityStatus.FAIL, 1)])
+    if skill.standing is not ListingStatus.LIVE:
         raise gone_skill(skill)
-    said = await read_said(db, skill.id, skill.content_digest, skill.tier)
-    providers = _providers(await list_scans(db, skill.content_digest), said)
+    decisions = await read_human_decisions(db, skill.id, skill.content_digest, skill.tier)
+    providers = _providers(await list_scans(db, skill.content_digest), decisions)
     deep = (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, [])
     providers += [Provider(f"tier 3: {scan.tool}", _deep_answer(scan), _critical(scan.findings)) for scan in deep]
-    overall = Answer.CERTIFIED if skill.tier.is_reviewed else Answer.PASS
-    return Security(skill, overall, providers, said.review)
+    overall = SecurityStatus.CERTIFIED if skill.tier.is_reviewed else SecurityStatus.PASS
+    return Security(skill, overall, providers, decisions.review)
 
 
-def _providers(scans: list[Scan], said: Said) -> list[Provider]:
-    """The last scan of each tier and engine."""
+def _providers(scans: list[Scan], decisions: HumanDecisions) -> list[Provider]:
+    """Return the latest scan of each tier and engine."""
     newest: dict[str, Scan] = {}
     for scan in scans:
         newest.setdefault(f"tier {scan.tier}: {scan.report.engine}", scan)
     return [
-        Provider(name, _answer(scan), _critical(scan.report.findings), _overruled(scan, said))
+        Provider(name, _answer(scan), _critical(scan.report.findings), _overruled(scan, decisions))
         for name, scan in sorted(newest.items())
     ]
 
 
-def _overruled(scan: Scan, said: Said) -> Path | None:
-    """By whom a no was overruled. A yes need not be."""
+def _overruled(scan: Scan, decisions: HumanDecisions) -> Path | None:
+    """Return the kind of decision that overrides a failed scan; None for other outcomes."""
     if scan.outcome is not Outcome.FAIL:
         return None
-    if said.approval_of(scan.report) is not None:
+    if decisions.approval_of(scan.report) is not None:
         return Path.REVIEWED
-    is_helped = any(said.suppression_of(finding) for finding in scan.report.findings)
+    is_helped = any(decisions.suppression_of(finding) for finding in scan.report.findings)
     return Path.SUPPRESSED if is_helped else None
 
 
-def _answer(scan: Scan) -> Answer:
+def _answer(scan: Scan) -> SecurityStatus:
     match scan.outcome:
         case Outcome.ERROR:
-            return Answer.PENDING
+            return SecurityStatus.PENDING
         case Outcome.FAIL:
-            return Answer.FAIL
+            return SecurityStatus.FAIL
         case Outcome.PASS | Outcome.CONCERNS:
-            return Answer.PASS
+            return SecurityStatus.PASS
 
 
-def _deep_answer(scan: DeepScan) -> Answer:
-    """It is live, so what was found did not take it down. A tool that failed, or has not run, has said nothing."""
+def _deep_answer(scan: DeepScan) -> SecurityStatus:
+    """Findings count as passed, because they did not withdraw the live version; errors are pending."""
     match scan.status:
         case DeepStatus.PENDING | DeepStatus.RUNNING | DeepStatus.ERROR:
-            return Answer.PENDING
+            return SecurityStatus.PENDING
         case DeepStatus.NOT_APPLICABLE:
-            return Answer.NOT_APPLICABLE
+            return SecurityStatus.NOT_APPLICABLE
         case DeepStatus.CLEAN | DeepStatus.FINDINGS:
-            return Answer.PASS
+            return SecurityStatus.PASS
 
 
 def _critical(findings: Sequence[Finding]) -> int:

@@ -1,4 +1,4 @@
-"""The SARIF log of a published version: one run for every scan of every tier, and what does not count marked so."""
+"""The SARIF log of a published version: one run per scan of every tier, with suppressed findings marked."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,25 +6,28 @@ from collections.abc import Callable, Sequence
 from assay import __version__
 from assay.model.deep_scan import DeepScan, DeepStatus
 from assay.model.finding import Finding
-from assay.model.human_decisions import Said
-from assay.model.judgement import Ruling
-from assay.model.scan import Scan
-from assay.model.verdict import Outcome
+from assay.model.moderation import HumanDecisions
+from assay.model.verdict import Outcome, Ruling, Scan
 from assay.scan.ruleset import Ruleset
 from assay.serve.scans.sarif import SCHEMA, Json, result_of, rule_of
 
 BASE = "SKILLROOT"
-# Only of a tool that has looked, or has failed: an empty run of one that has not would say that it found nothing.
+# Other statuses have no run: an empty run would mean that the tool found nothing.
 LOOKED = frozenset({DeepStatus.CLEAN, DeepStatus.FINDINGS, DeepStatus.ERROR})
-# Why a finding does not count, if it does not.
+# Returns why a finding does not count, or None.
 Excuse = Callable[[Finding], str | None]
 
 
 def version_log(
-    name: str, version: str, scans: Sequence[Scan], deep_scans: Sequence[DeepScan], said: Said, ruleset: Ruleset
+    name: str,
+    version: str,
+    scans: Sequence[Scan],
+    deep_scans: Sequence[DeepScan],
+    decisions: HumanDecisions,
+    ruleset: Ruleset,
 ) -> Json:
-    """Each run with the tier, the engine and the rules that it was made by."""
-    excuse = _excuses(scans, said)
+    """Each run names its tier, engine and ruleset."""
+    excuse = _excuses(scans, decisions)
     looked = [scan for scan in deep_scans if scan.status in LOOKED]
     runs = [_run(name, scan, ruleset, excuse) for scan in scans] + [_deep_run(name, scan) for scan in looked]
     for run in runs:
@@ -34,18 +37,18 @@ def version_log(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
 
 
-def _excuses(scans: Sequence[Scan], said: Said) -> Excuse:
-    """What a person has suppressed, and what the judge, when it was last asked, has refuted."""
+def _excuses(scans: Sequence[Scan], decisions: HumanDecisions) -> Excuse:
+    """Return the excuse for findings that a reviewer suppressed or that the latest judgement refuted."""
     judged = next((scan for scan in scans if scan.tier == 2 and scan.outcome is not Outcome.ERROR), None)
     rulings = judged.rulings if judged else ()
     refuted = {each.key: each.reason for each in rulings if each.ruling is Ruling.REFUTED}
 
     def excuse(finding: Finding) -> str | None:
-        suppression = said.suppression_of(finding)
+        suppression = decisions.suppression_of(finding)
         if suppression is not None:
             return f"Suppressed until {suppression.until:%Y-%m-%d}: {suppression.reason}"
         why = refuted.get((finding.rule_id, finding.file, finding.line))
-        return None if why is None else f"The judge has refuted it: {why}"
+        return None if why is None else f"Refuted by the judge: {why}"
 
     return excuse
 
@@ -85,13 +88,13 @@ def _deep_run(name: str, scan: DeepScan) -> Json:
 def _invocation(failure: str | None) -> Json:
     if failure is None:
         return {"executionSuccessful": True}
-    said = [{"level": "error", "message": {"text": failure}}]
-    return {"executionSuccessful": False, "toolExecutionNotifications": said}
+    notifications = [{"level": "error", "message": {"text": failure}}]
+    return {"executionSuccessful": False, "toolExecutionNotifications": notifications}
 
 
 def _results(name: str, findings: Sequence[Finding], excuse: Excuse) -> list[Json]:
     ids, seen = _ids(findings), Counter[str]()
-    # With all of a run or with none, as the standard wants it: an empty list says that nothing excuses it.
+    # SARIF requires `suppressions` on all results of a run or on none; an empty list means not suppressed.
     return [
         result_of(finding, finding.file, BASE, seen, name)
         | {"ruleIndex": ids.index(finding.rule_id), "suppressions": _suppressions(excuse(finding))}

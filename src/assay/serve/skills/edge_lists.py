@@ -1,4 +1,4 @@
-"""Lists and searches of the copy: the same orders and cursors as those of the database, without it."""
+"""Lists and searches over the edge copy, with the same orders and cursors as the database queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,30 +6,27 @@ from datetime import datetime
 from itertools import islice
 from uuid import UUID
 
-from assay.model.naming import repository_key
-from assay.model.submission import Submission
-from assay.model.submission_list import Filters, Sort
+from assay.model.skill import repository_key
+from assay.model.submission import Submission, SubmissionFilters, SubmissionSort
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.serve.operations.edge_copy import Card, Snapshot
 from assay.serve.queue.queue import QueueQuery
 from assay.serve.skills.query import SkillQuery
 
-# What the cursors of the plain list are marked with.
-CURSORS = SkillQuery().name
-# As in the search of the database: common words match everything.
+# The list name in the cursors of the unfiltered list.
+CURSORS = SkillQuery().fingerprint
+# As in the database search, because common words match everything.
 CANDIDATES = 2_000
 
 
 @dataclass(frozen=True)
 class CardPage:
-    """A page of cards, and where the next one starts."""
-
     cards: list[Card]
     next_cursor: str | None
 
 
 def page_of_cards(snapshot: Snapshot, *, cursor: str | None, limit: int) -> CardPage:
-    """Last updated first; cursors are those of the list that the database gives."""
+    """Return a page, last updated first; accepts the cursors of the database list and vice versa."""
     cards: Sequence[Card] = snapshot.cards
     if cursor is not None:
         before = decode_cursor(cursor, CURSORS, tuple[datetime, UUID])
@@ -39,11 +36,11 @@ def page_of_cards(snapshot: Snapshot, *, cursor: str | None, limit: int) -> Card
     return CardPage(page, more)
 
 
-def search_cards(snapshot: Snapshot, wanted: str) -> list[Card]:
-    """Those that are called so, then those in which every word occurs; of these no more than CANDIDATES."""
-    wanted = wanted.lower()
-    words, ending, beginning = wanted.split(), f"/{wanted}", f"{wanted}/"
-    called = [card for card in snapshot.cards if card.name.endswith(ending) or card.name == wanted]
+def search_cards(snapshot: Snapshot, query: str) -> list[Card]:
+    """Return exact names first, then skills of the repository, then those with every word (up to CANDIDATES)."""
+    query = query.lower()
+    words, ending, beginning = query.split(), f"/{query}", f"{query}/"
+    called = [card for card in snapshot.cards if card.name.endswith(ending) or card.name == query]
     of_repository = [card for card in snapshot.cards if card.name.startswith(beginning)][:CANDIDATES]
     matching = (card for card in snapshot.cards if all(word in card.text for word in words))
     found = sorted(islice(matching, CANDIDATES), key=lambda card: not all(word in card.name for word in words))
@@ -51,25 +48,25 @@ def search_cards(snapshot: Snapshot, wanted: str) -> list[Card]:
 
 
 def page_of_submissions(under_way: Sequence[Submission], query: QueueQuery) -> tuple[list[Submission], int]:
-    """Those that match, in order, from the offset on; and how many match in all."""
+    """Return the page of matching submissions from the offset, and the number of all matches."""
     found = [each for each in under_way if _matches(each, query.filters)]
     order = query.order
     match order.sort:
-        case Sort.UPDATED_AT:
+        case SubmissionSort.UPDATED_AT:
             found.sort(key=lambda each: (each.updated_at, each.id), reverse=order.descending)
-        case Sort.SKILL_NAME:
+        case SubmissionSort.SKILL_NAME:
             found.sort(key=lambda each: (each.skill_name, each.id), reverse=order.descending)
-        case Sort.STATE:
+        case SubmissionSort.STATE:
             found.sort(key=lambda each: (each.state, each.id), reverse=order.descending)
-        case Sort.PROCESSING_ORDER:
+        case SubmissionSort.PROCESSING_ORDER:
             found.sort(key=lambda each: (-each.priority, each.received_at, each.id))
-        case Sort.CREATED_AT:
+        case SubmissionSort.CREATED_AT:
             found.sort(key=lambda each: (each.created_at, each.id), reverse=order.descending)
     start = query.offset or 0
     return found[start : start + query.limit], len(found)
 
 
-def _matches(submission: Submission, filters: Filters) -> bool:
+def _matches(submission: Submission, filters: SubmissionFilters) -> bool:
     repository = submission.repository.name
     reason = submission.reason.code if submission.reason else None
     text = f"{submission.skill_name} {repository_key(repository)}".lower()

@@ -1,4 +1,4 @@
-"""What is asked of the catalogue: one query for the API, the pages and every client."""
+"""Queries of the catalogue: validation, cursors, and repository URLs as search terms."""
 
 import hashlib
 import re
@@ -11,13 +11,13 @@ from uuid import UUID
 import msgspec
 
 from assay.model.errors import Invalid
-from assay.model.skill_list import Filters, Sort
+from assay.model.skill import SkillFilters, SkillSort
 
-SHORTEST, LONGEST = 2, 200
-# From the first row; by cursor one comes to the end.
-DEEPEST, DEEPEST_HIT = 10_000, 1_000
-MOST_LABELS = 10
-# Owners have no dots, so a first part with a dot is a host even without a scheme; `git@host:` is one too.
+MIN_QUERY_LENGTH, MAX_QUERY_LENGTH = 2, 200
+# Maximum offsets; cursors have no limit.
+MAX_OFFSET, MAX_SEARCH_OFFSET = 10_000, 1_000
+MAX_LABELS = 10
+# GitHub owners have no dots, so a first segment with a dot is a host even without a scheme; so is `git@host:`.
 URL = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^@/\s]+@)?[^/\s]+/|[^@/\s]+@[^:/\s]+:|(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/)"
     r"(?P<name>[^/\s?#]+(?:/[^/\s?#]+)?)(?:[/?#]\S*)?",
@@ -26,72 +26,74 @@ URL = re.compile(
 SOURCE = re.compile(r"[\w.~-]{1,100}(?:/[\w.-]{1,100})?")
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Number = Annotated[int, msgspec.Meta(ge=-1, le=2**31 - 1)]
-PLACES: Mapping[Sort, Any] = {
-    Sort.RELEVANCE: tuple[Annotated[int, msgspec.Meta(ge=0, le=100)], float, UUID],
-    Sort.UPDATED: tuple[Moment, UUID],
-    Sort.NEWEST: tuple[Moment, UUID],
-    Sort.INSTALLS: tuple[Annotated[int, msgspec.Meta(ge=0, le=2**62)], UUID],
-    Sort.STARS: tuple[Number, UUID],
-    Sort.TRENDING: tuple[Number, UUID],
-    Sort.NAME: tuple[str, UUID],
+CURSOR_TYPES: Mapping[SkillSort, Any] = {
+    SkillSort.RELEVANCE: tuple[Annotated[int, msgspec.Meta(ge=0, le=100)], float, UUID],
+    SkillSort.UPDATED: tuple[Moment, UUID],
+    SkillSort.NEWEST: tuple[Moment, UUID],
+    SkillSort.INSTALLS: tuple[Annotated[int, msgspec.Meta(ge=0, le=2**62)], UUID],
+    SkillSort.STARS: tuple[Number, UUID],
+    SkillSort.TRENDING: tuple[Number, UUID],
+    SkillSort.NAME: tuple[str, UUID],
 }
 
 
 @dataclass(frozen=True)
 class SkillQuery:
-    """What somebody wants to see. Without a sort: by relevance if there are words, else last updated first."""
+    """A page of a search or list. The default order is relevance for a search and last updated for a list."""
 
     words: str | None = None
-    filters: Filters = field(default_factory=Filters)
-    sort: Sort | None = None
+    filters: SkillFilters = field(default_factory=SkillFilters)
+    sort: SkillSort | None = None
     limit: int = 50
     cursor: str | None = None
     offset: int = 0
-    # Whoever asks for a name that was blocked or withdrawn is to know.
-    with_down: bool = False
+    # Include blocked and withdrawn listings if searched by name, so that the caller is warned.
+    include_removed: bool = False
 
     @property
-    def order(self) -> Sort:
-        """The order that is meant."""
-        return self.sort or (Sort.RELEVANCE if self.words is not None else Sort.UPDATED)
+    def order(self) -> SkillSort:
+        """The requested or default order."""
+        return self.sort or (SkillSort.RELEVANCE if self.words is not None else SkillSort.UPDATED)
 
     @property
-    def name(self) -> str:
-        """The same for every page of one list, and for no other list."""
+    def fingerprint(self) -> str:
+        """Identifies a list by its terms, filters and order; the same for all of its pages."""
         filters = replace(self.filters, labels=frozenset())
-        meant = msgspec.json.encode([self.words, filters, sorted(self.filters.labels), self.order, self.with_down])
+        meant = msgspec.json.encode(
+            [self.words, filters, sorted(self.filters.labels), self.order, self.include_removed]
+        )
         return hashlib.sha256(meant).hexdigest()[:12]
 
 
-def checked(query: SkillQuery) -> SkillQuery:
-    """The query, or Invalid with the name of the parameter that is wrong."""
-    if query.words is not None and not SHORTEST <= len(query.words) <= LONGEST:
-        raise Invalid(f"q must have {SHORTEST} to {LONGEST} characters.", code="bad_query")
-    if query.words is None and query.sort is Sort.RELEVANCE:
-        raise Invalid("sort: relevance needs words to be relevant to; give q.", code="bad_sort")
+def validated(query: SkillQuery) -> SkillQuery:
+    """Return the query; raises Invalid naming the wrong parameter."""
+    if query.words is not None and not MIN_QUERY_LENGTH <= len(query.words) <= MAX_QUERY_LENGTH:
+        raise Invalid(f"q: must have {MIN_QUERY_LENGTH} to {MAX_QUERY_LENGTH} characters.", code="bad_query")
+    if query.words is None and query.sort is SkillSort.RELEVANCE:
+        raise Invalid("sort: relevance requires a search term in q.", code="bad_sort")
     if query.cursor is not None and query.offset:
-        raise Invalid("cursor: give either cursor or a page or offset, not both.", code="bad_cursor")
-    deepest = DEEPEST if query.words is None else DEEPEST_HIT
+        raise Invalid("cursor: cannot be combined with page or offset.", code="bad_cursor")
+    deepest = MAX_OFFSET if query.words is None else MAX_SEARCH_OFFSET
     if not 0 <= query.offset <= deepest:
-        message = f"offset, page: at most {deepest:,} rows deep; go on with the `nextCursor`, or ask for less."
+        message = f"offset, page: at most {deepest:,} rows can be skipped. Use the `nextCursor`, or narrow the query."
         raise Invalid(message, code="bad_offset")
-    if len(query.filters.labels) > MOST_LABELS:
-        raise Invalid(f"labels: at most {MOST_LABELS}.", code="bad_filter")
+    if len(query.filters.labels) > MAX_LABELS:
+        raise Invalid(f"labels: at most {MAX_LABELS} are allowed.", code="bad_filter")
     return query
 
 
 def normalised(query: str, web_url: str) -> str:
-    """A repository URL in any of its forms becomes `owner/repo`; everything else stays as it is."""
+    """Collapse whitespace, and reduce a repository URL of any form to `owner/repo`."""
     query = " ".join(query.replace("\x00", " ").split())
-    if query.lower().startswith(f"{web_url}/".lower()):  # a GitHub Enterprise may live below a path
+    if query.lower().startswith(f"{web_url}/".lower()):  # GitHub Enterprise may be served under a path
         query = f"https://github.com/{query[len(web_url) + 1 :]}"
     url = URL.fullmatch(query)
     return url["name"].removesuffix(".git") if url else query.removesuffix("/")
 
 
-def source_of(given: str, web_url: str) -> str:
-    """`owner` or `owner/repo`, of that or of a repository URL, in lower case; or Invalid."""
-    source = normalised(given, web_url)
+def source_of(text: str, web_url: str) -> str:
+    """Return `owner` or `owner/repo` in lower case, also from a repository URL; raises Invalid for anything else."""
+    source = normalised(text, web_url)
     if not SOURCE.fullmatch(source):
-        raise Invalid("source: give `owner`, `owner/repo`, or the URL of a repository.", code="bad_filter")
+        raise Invalid("source: must be `owner`, `owner/repo` or the URL of a repository.", code="bad_filter")
     return source.lower()

@@ -1,28 +1,26 @@
-"""Search and lists: one way to read the catalogue, for the API, the pages and every client."""
+"""Search and lists of the catalogue, shared by the API, the pages and all client protocols."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.blocklist import Target
+from assay.model.blocklist import BlocklistTarget
 from assay.model.category import Category
 from assay.model.finding import Severity
-from assay.model.listing_status import Standing
-from assay.model.skill import Skill
-from assay.model.skill_list import Filters
+from assay.model.skill import ListingStatus, Skill, SkillFilters
 from assay.serve.cursor import decode_cursor, encode_cursor
-from assay.serve.skills.query import PLACES, SkillQuery, checked
+from assay.serve.skills.query import CURSOR_TYPES, SkillQuery, validated
 from assay.store.moderation.blocklist import check_blocklist
-from assay.store.skills.listed import Listed, read_listed
-from assay.store.skills.search import Page, search
-from assay.store.skills.walks import FEW, Place, Walked, gather, walk_few, walk_many
-from assay.store.submissions.counts import count_facets
+from assay.store.skills.counts import count_facets
+from assay.store.skills.forks import SkillWithForks, read_with_forks
+from assay.store.skills.search import SearchPage, search
+from assay.store.skills.walks import MAX_SORTED, SkillCursor, WalkedSkills, count_filtered, walk_few, walk_many
 
 
 @dataclass(frozen=True)
 class Facets:
-    """How many listings there are of each kind; None where that is not known."""
+    """The numbers of listings per category and tier; None if unknown."""
 
     categories: Mapping[str, int] | None
     tiers: Mapping[str, int] | None
@@ -30,8 +28,8 @@ class Facets:
 
 
 @dataclass(frozen=True)
-class Block:
-    """Why a listing that was asked for by its name must not be used."""
+class BlockNotice:
+    """The reason why a listing that was searched by name must not be used."""
 
     threat: str
     severity: Severity | None
@@ -40,10 +38,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Hit:
-    """A listing of a list; not live only if it was asked for by its name, and then with the reason."""
+    """A listing in a result; has a block notice if it is not live."""
 
-    listed: Listed
-    block: Block | None = None
+    listed: SkillWithForks
+    block: BlockNotice | None = None
 
     @property
     def skill(self) -> Skill:
@@ -53,48 +51,50 @@ class Hit:
 
 @dataclass(frozen=True)
 class SkillPage:
-    """A page of listings. The numbers count listings; of those with equal content a search shows one."""
+    """A page of listings. Totals count all listings; a search shows one listing per content."""
 
     hits: list[Hit]
     total: int
     total_is_exact: bool
     next_cursor: str | None
     facets: Facets
-    # No word is found; these have names like it.
+    # True if no word matched and these names are similar.
     are_alike: bool = False
 
 
 async def read_skills(db: AsyncConnection, query: SkillQuery) -> SkillPage:
-    """The connection should be one snapshot, so that list and numbers cannot disagree. Raises Invalid."""
-    query = checked(query)
-    after = decode_cursor(query.cursor, query.name, PLACES[query.order]) if query.cursor is not None else None
+    """Read a page. The connection should be a snapshot, so that list and totals agree. Raises Invalid."""
+    query = validated(query)
+    after = (
+        decode_cursor(query.cursor, query.fingerprint, CURSOR_TYPES[query.order]) if query.cursor is not None else None
+    )
     if query.words is not None:
         return await _search(db, query, query.words, after)
     return await _list(db, query, after)
 
 
 async def read_categories(db: AsyncConnection) -> tuple[Mapping[Category, int], int]:
-    """How many live listings each category has, also none, and all together."""
+    """Return the number of live listings in every category, including empty ones, and in total."""
     counted = await count_facets(db)
-    return {each: counted["category"].get(each, 0) for each in Category}, _number(counted, Filters())
+    return {each: counted["category"].get(each, 0) for each in Category}, _number(counted, SkillFilters())
 
 
-async def _search(db: AsyncConnection, query: SkillQuery, words: str, after: Place | None) -> SkillPage:
-    page = Page(query.order, after, query.limit, query.offset, query.with_down)
+async def _search(db: AsyncConnection, query: SkillQuery, words: str, after: SkillCursor | None) -> SkillPage:
+    page = SearchPage(query.order, after, query.limit, query.offset, query.include_removed)
     found = await search(db, words, query.filters, page)
     return SkillPage(
-        hits=[await _hit(db, each) for each in await read_listed(db, found.ids)],
+        hits=[await _hit(db, each) for each in await read_with_forks(db, found.ids)],
         total=found.total,
         total_is_exact=found.is_exact,
-        next_cursor=encode_cursor(query.name, found.next) if found.next else None,
+        next_cursor=encode_cursor(query.fingerprint, found.next) if found.next else None,
         facets=Facets(found.categories, found.tiers, found.is_exact),
         are_alike=found.are_alike,
     )
 
 
-async def _list(db: AsyncConnection, query: SkillQuery, after: Place | None) -> SkillPage:
+async def _list(db: AsyncConnection, query: SkillQuery, after: SkillCursor | None) -> SkillPage:
     filters = query.filters
-    if filters.is_shelf:
+    if filters.has_precomputed_total:
         counted = await count_facets(db)
         total, is_exact = _number(counted, filters), True
         facets = Facets(
@@ -102,24 +102,24 @@ async def _list(db: AsyncConnection, query: SkillQuery, after: Place | None) -> 
             counted["tier"] if filters.category is None else None,
             are_exact=True,
         )
-        are_few = total <= FEW and filters != Filters()
+        are_few = total <= MAX_SORTED and filters != SkillFilters()
     else:
-        gathered = await gather(db, filters)
+        gathered = await count_filtered(db, filters)
         total, is_exact = gathered.number, gathered.are_all
         facets = Facets(gathered.categories, gathered.tiers, True) if is_exact else Facets(None, None, False)
         are_few = is_exact
     walk = walk_few if are_few else walk_many
-    walked: Walked = await walk(db, filters, query.order, after=after, limit=query.limit, offset=query.offset)
+    walked: WalkedSkills = await walk(db, filters, query.order, after=after, limit=query.limit, offset=query.offset)
     return SkillPage(
-        hits=[Hit(each) for each in await read_listed(db, walked.ids)],
+        hits=[Hit(each) for each in await read_with_forks(db, walked.ids)],
         total=total,
         total_is_exact=is_exact,
-        next_cursor=encode_cursor(query.name, walked.next) if walked.next else None,
+        next_cursor=encode_cursor(query.fingerprint, walked.next) if walked.next else None,
         facets=facets,
     )
 
 
-def _number(counted: Mapping[str, Mapping[str, int]], filters: Filters) -> int:
+def _number(counted: Mapping[str, Mapping[str, int]], filters: SkillFilters) -> int:
     if filters.category is not None:
         return counted["category"].get(filters.category, 0)
     if filters.tier is not None:
@@ -127,12 +127,12 @@ def _number(counted: Mapping[str, Mapping[str, int]], filters: Filters) -> int:
     return counted["all"].get("", 0)
 
 
-async def _hit(db: AsyncConnection, listed: Listed) -> Hit:
+async def _hit(db: AsyncConnection, listed: SkillWithForks) -> Hit:
     skill = listed.skill
-    if skill.standing is Standing.LIVE:
+    if skill.standing is ListingStatus.LIVE:
         return Hit(listed)
     owner, repository, slug = skill.name.split("/")
-    entry = await check_blocklist(db, Target(skill.content_digest, f"{owner}/{repository}", slug))
+    entry = await check_blocklist(db, BlocklistTarget(skill.content_digest, f"{owner}/{repository}", slug))
     if entry is not None:
-        return Hit(listed, Block(entry.threat.value, entry.severity, entry.reason))
-    return Hit(listed, Block(skill.standing.value, None, skill.remark.message if skill.remark else ""))
+        return Hit(listed, BlockNotice(entry.threat.value, entry.severity, entry.reason))
+    return Hit(listed, BlockNotice(skill.standing.value, None, skill.remark.message if skill.remark else ""))

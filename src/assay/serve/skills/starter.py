@@ -1,7 +1,7 @@
-"""The starter catalogue: well-known public skills, as facts about where they are. Nobody here has examined them.
+"""The starter catalogue: well-known public skills and where they are, without any scan results.
 
-It is shown where there is nothing else: on an empty registry, and as the last resort while the database is away. It
-is never mixed with listings, and never counted as any.
+Shown on an empty registry, and in degraded mode if the edge copy is empty or unreadable. Never mixed with listings or
+counted as listings.
 """
 
 from functools import cache
@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from assay.model.category import Category
-from assay.model.naming import listing_name
 from assay.model.repository import Host, RepositoryName
+from assay.model.skill import listing_name
 
 
 class StarterSkill(msgspec.Struct, frozen=True):
-    """A skill that could be submitted."""
+    """A public skill that can be submitted."""
 
     name: str
     repository: str
@@ -26,12 +26,12 @@ class StarterSkill(msgspec.Struct, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """The name that its listing would have."""
+        """The name that its listing would get."""
         owner, _, repository = self.repository.partition("/")
         return listing_name(RepositoryName(Host.GITHUB, owner, repository), self.name)
 
     def shown(self, web_url: str) -> dict[str, Any]:
-        """As JSON, in the words of a listing; what only an examination could know is null."""
+        """Return the JSON of a listing; fields that require a scan are null."""
         owner, repository, slug = self.full_name.split("/")
         return {
             "name": self.full_name,
@@ -54,13 +54,12 @@ class StarterSkill(msgspec.Struct, frozen=True):
 
 @cache
 def starter_skills() -> tuple[StarterSkill, ...]:
-    """All of them, in the order of the file."""
     raw = (files("assay.serve.skills") / "starter.json").read_bytes()
     return msgspec.json.decode(raw, type=tuple[StarterSkill, ...])
 
 
 def find_starters(query: str) -> list[StarterSkill]:
-    """Those in whose name, repository or description every word occurs."""
+    """Return those that contain every word in their name, repository or description."""
     words = query.lower().split()
     texts = ((each, f"{each.full_name} {each.name} {each.description}".lower()) for each in starter_skills())
     return [each for each, text in texts if all(word in text for word in words)]

@@ -1,4 +1,4 @@
-"""Lists of submissions: any filter, any order, at a cost that does not grow with the registry."""
+"""Lists of submissions with any filter and order, at a bounded cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,104 +6,106 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Invalid
-from assay.model.submission import State, Submission
-from assay.model.submission_list import Filters, Order, Sort
-from assay.store.submissions.filters import Candidates, ask, look_up_words, measure_filters
+from assay.model.submission import State, Submission, SubmissionFilters, SubmissionOrder, SubmissionSort
+from assay.store.submissions.filters import Candidates, build_conditions, find_by_words, measure_filters
 from assay.store.submissions.walks import (
     EVERYTHING,
-    LOOK_AT_MOST,
-    Place,
+    MAX_SCANNED,
     Walk,
-    count_walked,
-    end_of,
+    WalkCursor,
+    count_matching,
+    find_walk_end,
     in_states,
     read_page,
 )
 
-# So few rows are looked through at once more cheaply than words are looked up in the index of names.
+# Filtering this many rows directly is cheaper than an index lookup of words.
 FEW = 500
-# Of filters that all leave many, the one that is likely to leave the least; each has an index in the order of time.
+# The filter to scan by if all match many rows, most selective first; each has an index ordered by time.
 PREFERENCE = ("submitter", "reason", "states", "origin", "everything")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """One page of one list: after a place, or from an offset."""
+class ListRequest:
+    """A page of a list: after a cursor, or from an offset."""
 
-    filters: Filters
-    order: Order
-    after: Place | None
+    filters: SubmissionFilters
+    order: SubmissionOrder
+    after: WalkCursor | None
     offset: int
     limit: int
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A page, how many there are in all, and the place after which the next page starts."""
+class SubmissionList:
+    """A page, the total, and the cursor of the next page."""
 
     submissions: list[Submission]
     total: int
     total_is_exact: bool
-    next: Place | None
+    next: WalkCursor | None
 
 
 @dataclass(frozen=True)
 class Search:
-    """The candidates that are walked, and what is still to be asked of each."""
+    """The candidate rows to scan, and the remaining conditions."""
 
     candidates: Candidates
     conditions: tuple[str, ...]
     values: Mapping[str, object]
 
-    def walk(self, order: Order, after: Place | None = None) -> Walk:
-        """All of them, or as many as may be looked at."""
+    def walk(self, order: SubmissionOrder, after: WalkCursor | None = None) -> Walk:
+        """Return a walk over the candidates, up to MAX_SCANNED rows."""
         return Walk(self.candidates.ranges, order, after, conditions=self.conditions, values=self.values)
 
 
-async def list_in_states(db: AsyncConnection, wanted: Wanted, by_state: Mapping[State, int]) -> Listed:
-    """By state only: the counters know the total, and every row that is read is shown."""
-    states = wanted.filters.states
-    ranges = EVERYTHING if states is None and wanted.order.sort is Sort.CREATED_AT else in_states(states or State)
-    walk = Walk(ranges, wanted.order, wanted.after, look=wanted.offset + wanted.limit + 1)
-    found = await read_page(db, walk, limit=wanted.limit + 1, offset=wanted.offset)
+async def list_in_states(db: AsyncConnection, request: ListRequest, by_state: Mapping[State, int]) -> SubmissionList:
+    """List by state only: the counters give the total, and every row read is returned."""
+    states = request.filters.states
+    ranges = (
+        EVERYTHING if states is None and request.order.sort is SubmissionSort.CREATED_AT else in_states(states or State)
+    )
+    walk = Walk(ranges, request.order, request.after, max_rows=request.offset + request.limit + 1)
+    found = await read_page(db, walk, limit=request.limit + 1, offset=request.offset)
     total = sum(by_state[state] for state in states or State)
-    return Listed(found[: wanted.limit], total, total_is_exact=True, next=_next(found, wanted, walk))
+    return SubmissionList(found[: request.limit], total, total_is_exact=True, next=_next(found, request, walk))
 
 
-async def list_matching(db: AsyncConnection, wanted: Wanted, by_state: Mapping[State, int]) -> Listed:
-    """By anything: looks at LOOK_AT_MOST rows a page, so a page may be short and the next one has more."""
-    search = await search_for(db, wanted.filters, by_state)
-    if wanted.order.sort is not Sort.CREATED_AT and not search.candidates.are_few:
+async def list_matching(db: AsyncConnection, request: ListRequest, by_state: Mapping[State, int]) -> SubmissionList:
+    """List by any filter: scans at most MAX_SCANNED rows per page, so a page may be short and still have a next one."""
+    search = await search_for(db, request.filters, by_state)
+    if request.order.sort is not SubmissionSort.CREATED_AT and not search.candidates.are_few:
         raise too_many_to_sort()
-    walk = search.walk(wanted.order, wanted.after)
-    found = await read_page(db, walk, limit=wanted.limit + 1, offset=wanted.offset)
-    onward = _next(found, wanted, walk)
-    if onward is None and not search.candidates.are_few:
-        onward = await end_of(db, walk)
-    return Listed(found[: wanted.limit], await _total(db, search, wanted, found), search.candidates.are_few, onward)
+    walk = search.walk(request.order, request.after)
+    found = await read_page(db, walk, limit=request.limit + 1, offset=request.offset)
+    cursor = _next(found, request, walk)
+    if cursor is None and not search.candidates.are_few:
+        cursor = await find_walk_end(db, walk)
+    return SubmissionList(
+        found[: request.limit], await _total(db, search, request, found), search.candidates.are_few, cursor
+    )
 
 
-async def search_for(db: AsyncConnection, filters: Filters, by_state: Mapping[State, int]) -> Search:
-    """The smallest set that holds all matches and that one index leads to."""
-    asked = await ask(db, filters)
+async def search_for(db: AsyncConnection, filters: SubmissionFilters, by_state: Mapping[State, int]) -> Search:
+    """Choose the smallest set of candidates that contains all matches and has an index."""
+    parts = await build_conditions(db, filters)
     known = [Candidates("everything", EVERYTHING, sum(by_state.values()))]
     if filters.states is not None:
         number = sum(by_state[state] for state in filters.states)
         known.append(Candidates("states", in_states(filters.states), number))
-    known += await measure_filters(db, asked)
+    known += await measure_filters(db, parts)
     if filters.words is not None and min(each.number for each in known) > FEW:
-        looked_up = await look_up_words(db, filters.words)
-        known += [looked_up] if looked_up else []
+        by_words = await find_by_words(db, filters.words)
+        known += [by_words] if by_words else []
     best = _best(known)
-    unasked = tuple(condition for name, condition in asked.conditions.items() if name != best.filter)
-    return Search(best, unasked, {**asked.values, **best.values})
+    remaining = tuple(condition for name, condition in parts.conditions.items() if name != best.filter)
+    return Search(best, remaining, {**parts.values, **best.values})
 
 
 def too_many_to_sort() -> Invalid:
-    """More match than can be sorted."""
     message = (
-        f"sort: more than {LOOK_AT_MOST:,} submissions may match, and only createdAt can order so many. "
-        "Narrow the filters, or sort by createdAt."
+        f"sort: more than {MAX_SCANNED:,} submissions may match, and only createdAt can sort that many. "
+        "Narrow the filters, or use sort=createdAt."
     )
     return Invalid(message, code="too_many_to_sort")
 
@@ -116,15 +118,15 @@ def _best(known: Sequence[Candidates]) -> Candidates:
     return next(by_name[name] for name in PREFERENCE if name in by_name)
 
 
-async def _total(db: AsyncConnection, search: Search, wanted: Wanted, found: Sequence[Submission]) -> int:
-    """How many match among the candidates that are looked at from the start."""
+async def _total(db: AsyncConnection, search: Search, request: ListRequest, found: Sequence[Submission]) -> int:
+    """Count the matches among the first MAX_SCANNED candidates."""
     if not search.conditions:
-        return min(search.candidates.number, LOOK_AT_MOST)
-    is_first = wanted.after is None and wanted.offset == 0
-    if is_first and len(found) <= wanted.limit and (search.candidates.are_few or wanted.order == Order()):
+        return min(search.candidates.number, MAX_SCANNED)
+    is_first = request.after is None and request.offset == 0
+    if is_first and len(found) <= request.limit and (search.candidates.are_few or request.order == SubmissionOrder()):
         return len(found)
-    return await count_walked(db, search.walk(Order()))
+    return await count_matching(db, search.walk(SubmissionOrder()))
 
 
-def _next(found: Sequence[Submission], wanted: Wanted, walk: Walk) -> Place | None:
-    return walk.place_of(found[wanted.limit - 1]) if len(found) > wanted.limit else None
+def _next(found: Sequence[Submission], request: ListRequest, walk: Walk) -> WalkCursor | None:
+    return walk.cursor_of(found[request.limit - 1]) if len(found) > request.limit else None

@@ -1,61 +1,60 @@
-"""What the author of a submission does next: one sentence for every state."""
+"""The next step for the author of a submission: one sentence for every state."""
 
 from collections.abc import Sequence
 from typing import assert_never
 
 from assay.model.submission import Reason, State, Submission, SubmissionEvent
-from assay.serve.queue.position import Place
+from assay.serve.queue.position import QueuePosition
 
-FIX_AND_SUBMIT = "Change what the reason names, then submit the skill again."
-ASK_REVIEWER = "A reviewer will look at it; to be published without one, address the findings and submit it again."
-SUBMIT_AGAIN = "Nothing is wrong with the skill; submit it again, or an operator can requeue it."
-ASK_OPERATOR = "Ask the operators of this registry; they blocked it and can unblock it."
+FIX_AND_SUBMIT = "Fix the problem named in the reason, then submit the skill again."
+AWAIT_REVIEW = "A reviewer will decide. To be published without a review, fix the findings and submit the skill again."
+SUBMIT_AGAIN = "The skill itself is not the cause. Submit it again, or ask an operator to requeue it."
+ASK_OPERATOR = "The operators of this registry blocked it. Ask them to unblock it."
 
 
 def next_step(
-    submission: Submission, history: Sequence[SubmissionEvent], place: Place | None, listing_name: str | None
+    submission: Submission, history: Sequence[SubmissionEvent], position: QueuePosition | None, listing_name: str | None
 ) -> str:
-    """What the reason says if it says something, else what the state asks for."""
+    """Return the next step given with the reason, if any, otherwise that of the state."""
     match submission.state:
         case State.RECEIVED:
-            return _while_waiting(submission, place)
+            return _while_waiting(position)
         case State.TIER1_SCANNING | State.TIER2_SCANNING | State.AUTO_APPROVED:
-            return "Nothing: it is being examined right now."
+            return "No action needed: the skill is being examined."
         case State.PUBLISHED:
-            return f"Nothing: it is listed as {listing_name}. Submit it again when its files have changed."
+            return f"No action needed: the skill is listed as {listing_name}. Submit it again when its files change."
         case State.TIER1_FAILED | State.REJECTED:
-            return _said(submission.reason, FIX_AND_SUBMIT)
+            return _reason_or(submission.reason, FIX_AND_SUBMIT)
         case State.NEEDS_REVIEW:
-            return _said(submission.reason, ASK_REVIEWER)
+            return _reason_or(submission.reason, AWAIT_REVIEW)
         case State.FAILED:
-            return _said(submission.reason, SUBMIT_AGAIN)
+            return _reason_or(submission.reason, SUBMIT_AGAIN)
         case State.BLOCKED:
-            return _said(submission.reason, ASK_OPERATOR)
+            return _reason_or(submission.reason, ASK_OPERATOR)
         case State.DEQUEUED:
-            return _parked("taken out of the queue", submission, history)
+            return _parked("removed from the queue", submission, history)
         case State.ON_HOLD:
             return _parked("put on hold", submission, history)
         case _:
             assert_never(submission.state)
 
 
-def _while_waiting(submission: Submission, place: Place | None) -> str:
-    if place is None:
-        return "Nothing: a worker has it."
-    number = f"{'' if place.position.is_exact else 'at least '}{place.position.number:,}"
-    if place.position.due_at is not None:
-        return f"Nothing: Assay tries it again by itself, when its time comes; it is number {number} in the queue."
-    return f"Nothing: it is number {number} in the queue."
+def _while_waiting(position: QueuePosition | None) -> str:
+    if position is None:
+        return "No action needed: a worker is processing it."
+    number = f"{'' if position.position.is_exact else 'at least '}{position.position.number:,}"
+    if position.position.due_at is not None:
+        return f"No action needed: it will be retried automatically. It is number {number} in the queue."
+    return f"No action needed: it is number {number} in the queue."
 
 
 def _parked(verb: str, submission: Submission, history: Sequence[SubmissionEvent]) -> str:
-    """Why and by whom comes first, because that is who can let it go on."""
+    """Start with the actor and the reason, because the actor can resume it."""
     actor = history[-1].actor if history else "an operator"
     why = f": {submission.reason.message}" if submission.reason else ""
-    return (
-        f"It was {verb} by {actor}{why.rstrip('.')}. {_said(submission.reason, 'Ask them before you submit it again.')}"
-    )
+    step = _reason_or(submission.reason, "Ask them before you submit it again.")
+    return f"It was {verb} by {actor}{why.rstrip('.')}. {step}"
 
 
-def _said(reason: Reason | None, otherwise: str) -> str:
+def _reason_or(reason: Reason | None, otherwise: str) -> str:
     return reason.next_step if reason and reason.next_step else otherwise

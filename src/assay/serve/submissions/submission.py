@@ -1,4 +1,4 @@
-"""One submission with everything that happened to it, where it stands, and what to do next."""
+"""A submission with its history, scans, position, and the next step for its author."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,23 +6,21 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.appeal import Appeal
-from assay.model.human_decisions import NOTHING_SAID, Said
-from assay.model.scan import Scan
+from assay.model.moderation import NO_DECISIONS, Appeal, HumanDecisions
 from assay.model.submission import Submission, SubmissionEvent
-from assay.serve.queue.position import Place, position_of_all, read_estimate
+from assay.model.verdict import Scan
+from assay.serve.queue.position import QueuePosition, find_waiting_positions, read_estimate
 from assay.serve.submissions.next_step import next_step
 from assay.store.moderation.appeals import find_appeals
 from assay.store.moderation.suppressions import find_suppressions
 from assay.store.scans.scans import list_scans
 from assay.store.skills.skills import find_name
-from assay.store.submissions.events import list_events
-from assay.store.submissions.submissions import get_submission
+from assay.store.submissions.submissions import get_submission, list_events
 
 
 @dataclass(frozen=True)
 class StageTimings:
-    """When each stage began, and how long the submission has spent in it, in milliseconds."""
+    """The start of each stage, and the time spent in it in milliseconds."""
 
     received_at: datetime
     scanning_at: datetime | None
@@ -34,26 +32,24 @@ class StageTimings:
 
 @dataclass(frozen=True)
 class SubmissionDetail:
-    """A submission with its history, its scans, its place in the queue and the listing it led to."""
-
     submission: Submission
     history: list[SubmissionEvent]
     scans: list[Scan]
     timings: StageTimings
     listing_name: str | None
-    place: Place | None
+    queue_position: QueuePosition | None
     next_step: str
-    said: Said = NOTHING_SAID
+    decisions: HumanDecisions = NO_DECISIONS
     appeal: Appeal | None = None
 
 
 async def read_submission(db: AsyncConnection, submission_id: UUID, now: datetime) -> SubmissionDetail:
-    """One submission, or NotFound."""
+    """Read a submission in any state; raises NotFound."""
     submission = await get_submission(db, submission_id)
     digest = submission.content_digest
     history = await list_events(db, submission_id)
     listing_name = await find_name(db, submission.skill_id) if submission.skill_id else None
-    place = await _place(db, submission, now)
+    position = await _queue_position(db, submission, now)
     skill = submission.repository.id, submission.skill_path
     return SubmissionDetail(
         submission=submission,
@@ -61,16 +57,18 @@ async def read_submission(db: AsyncConnection, submission_id: UUID, now: datetim
         scans=await list_scans(db, digest) if digest else [],
         timings=_timings(submission, now),
         listing_name=listing_name,
-        place=place,
-        next_step=next_step(submission, history, place, listing_name),
-        said=Said(suppressions=tuple(await find_suppressions(db, [digest], [skill]))) if digest else NOTHING_SAID,
+        queue_position=position,
+        next_step=next_step(submission, history, position, listing_name),
+        decisions=HumanDecisions(suppressions=tuple(await find_suppressions(db, [digest], [skill])))
+        if digest
+        else NO_DECISIONS,
         appeal=(await find_appeals(db, [submission_id])).get(submission_id) if digest else None,
     )
 
 
-async def _place(db: AsyncConnection, submission: Submission, now: datetime) -> Place | None:
-    position = (await position_of_all(db, [submission])).get(submission.id)
-    return (await read_estimate(db, now)).place(position, now) if position else None
+async def _queue_position(db: AsyncConnection, submission: Submission, now: datetime) -> QueuePosition | None:
+    position = (await find_waiting_positions(db, [submission])).get(submission.id)
+    return (await read_estimate(db, now)).of(position, now) if position else None
 
 
 def _timings(submission: Submission, now: datetime) -> StageTimings:

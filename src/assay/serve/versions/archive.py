@@ -1,7 +1,7 @@
-"""A version as an archive: the same bytes for the same files on every machine, at every time.
+"""Archives of a version: identical bytes for identical files on every machine.
 
-Names are sorted, times and modes are fixed, and nothing is compressed: what a compressor makes of the same bytes
-differs from one release of it to the next, and skills are small.
+Names are sorted, times and modes fixed, and nothing is compressed: the output of a compressor changes between its
+releases, and skills are small.
 """
 
 import io
@@ -13,23 +13,21 @@ from enum import StrEnum
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 MODE = 0o644
-# Deflate without compression: blocks of at most so many bytes.
+# The largest uncompressed deflate block.
 STORED_BLOCK = 65_535
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 TAR_END = bytes(2 * tarfile.BLOCKSIZE)
 
 
-class Format(StrEnum):
-    """The kinds of archive."""
-
+class ArchiveFormat(StrEnum):
     ZIP = "zip"
     TAR_GZ = "tar.gz"
 
 
-def pack(files: Mapping[str, bytes], folder: str, kind: Format) -> Iterator[bytes]:
-    """The archive in parts, with all files under one folder."""
+def pack(files: Mapping[str, bytes], folder: str, kind: ArchiveFormat) -> Iterator[bytes]:
+    """Yield the archive in chunks, with all files under one folder."""
     named = [(f"{folder}/{path}", files[path]) for path in sorted(files)]
-    return _gzip(_tar(named)) if kind is Format.TAR_GZ else _zip(named)
+    return _gzip(_tar(named)) if kind is ArchiveFormat.TAR_GZ else _zip(named)
 
 
 def _tar(files: list[tuple[str, bytes]]) -> Iterator[bytes]:

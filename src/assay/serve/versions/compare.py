@@ -1,4 +1,4 @@
-"""Two versions side by side: which files differ and how, and what the newer one reaches for that the older did not."""
+"""Comparison of two versions: changed files with patches, and gained and lost capabilities."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,22 +7,19 @@ from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.capability import Capabilities
+from assay.model.finding import Capabilities
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry, Source
 from assay.serve.versions.text_diff import compare_texts
 from assay.serve.versions.versions import choose_version, summary_of
-from assay.store.scans.capabilities import find_capabilities
-from assay.store.scans.contents import find_files
+from assay.store.scans.contents import find_capabilities, find_files
 
-# What is larger is named and not shown: of one file, and of all together.
+# Larger texts are listed without a patch: the limit per file, and for all patches together.
 LARGEST_TEXT_BYTES = 256 * 1024
 LARGEST_PATCHES_BYTES = 512 * 1024
 
 
 class FileStatus(StrEnum):
-    """What became of a file."""
-
     ADDED = "added"
     MODIFIED = "modified"
     REMOVED = "removed"
@@ -31,7 +28,7 @@ class FileStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that differs. Without a patch it is binary, or too large to be shown; then no lines are counted."""
+    """A changed file; without a patch and line counts if it is binary or too large."""
 
     path: str
     status: FileStatus
@@ -44,7 +41,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two versions of one listing, their files, and what is new in the second and gone from the first."""
+    """Two versions of a listing with their files, and the capabilities gained and lost in the second."""
 
     skill: Skill
     before: SkillVersion
@@ -55,12 +52,11 @@ class Pair:
 
     @property
     def summary(self) -> str:
-        """A line that says which files changed."""
         return summary_of(*self.files)
 
 
 async def read_pair(db: AsyncConnection, name: str, before: str, after: str) -> Pair:
-    """Two versions by number, tag or `latest`; see `choose_version`."""
+    """Read two versions by number, tag or `latest`; raises like `choose_version`."""
     skill, first = await choose_version(db, name, before)
     _, second = await choose_version(db, name, after)
     digests = [first.content_digest, second.content_digest]
@@ -72,13 +68,13 @@ async def read_pair(db: AsyncConnection, name: str, before: str, after: str) -> 
         first,
         second,
         (files.get(digests[0], []), files.get(digests[1], [])),
-        beyond(new, old),
-        beyond(old, new),
+        capability_difference(new, old),
+        capability_difference(old, new),
     )
 
 
 def compare_sources(before: Source, after: Source) -> list[FileChange]:
-    """Every file that differs, in the order of paths; a file that only moved is one change."""
+    """Return all changed files, ordered by path; a renamed file is one change."""
     old, new = before.files, after.files
     gone, fresh = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
     former: dict[str, str] = {}
@@ -103,12 +99,12 @@ def compare_sources(before: Source, after: Source) -> list[FileChange]:
 
 
 def unified(changes: Sequence[FileChange]) -> str:
-    """All of it as one text, in the form that `git diff` prints."""
+    """Join all changes in the format of `git diff`."""
     return "".join(map(_unified, changes))
 
 
 def text_of(content: bytes) -> str | None:
-    """The content as text, if it is text."""
+    """Decode UTF-8; returns None for binary content."""
     if b"\x00" in content:
         return None
     try:
@@ -138,8 +134,8 @@ def _unified(change: FileChange) -> str:
     return f"--- {before}\n+++ {after}\n{change.patch}"
 
 
-def beyond(these: Capabilities, those: Capabilities) -> Capabilities:
-    """What is in these and not in those."""
+def capability_difference(these: Capabilities, those: Capabilities) -> Capabilities:
+    """Return the capabilities in `these` but not in `those`."""
     return Capabilities(
         **{
             kind.name: tuple(each for each in getattr(these, kind.name) if each not in getattr(those, kind.name))

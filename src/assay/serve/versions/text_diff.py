@@ -1,16 +1,16 @@
-"""What changed between two texts, line by line: never more work than allowed, whatever the texts are."""
+"""A line diff with bounded work for any input."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-# Texts that differ by more lines than this are shown as one removed and the other added.
-MOST_EDITS = 400
+# Texts with more differing lines are shown as completely replaced.
+MAX_EDITS = 400
 CONTEXT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One line: kept (` `), removed (`-`) or added (`+`)."""
+    """A line with its sign: unchanged (` `), removed (`-`) or added (`+`)."""
 
     sign: str
     line: str
@@ -18,7 +18,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """A unified diff without its file names, and how many lines were added and removed."""
+    """The hunks of a unified diff without file names, and the numbers of added and removed lines."""
 
     patch: str
     additions: int
@@ -26,14 +26,13 @@ class TextDiff:
 
 
 def compare_texts(before: str, after: str) -> TextDiff:
-    """The difference of two texts."""
     edits = list(_edits(before.splitlines(), after.splitlines()))
     signs = [edit.sign for edit in edits]
     return TextDiff("".join(_hunks(edits)), signs.count("+"), signs.count("-"))
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[Edit]:
-    """What both begin and end with is kept; the middle is compared."""
+    """Skip the common prefix and suffix, and compare the rest."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
@@ -46,7 +45,7 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[Edit]:
 
 
 def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """The shortest way from one to the other (Myers 1986), if it is short enough to be looked for."""
+    """Return the shortest edit script (Myers 1986), or a complete replacement if it exceeds MAX_EDITS."""
     trace = _trace(old, new)
     if trace is None:
         return [*(Edit("-", line) for line in old), *(Edit("+", line) for line in new)]
@@ -74,10 +73,10 @@ def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
 
 
 def _trace(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | None:
-    """How far one gets on each diagonal, before each number of steps; None if it takes too many."""
+    """Return the furthest x on each diagonal before each number of edits; None beyond MAX_EDITS."""
     reached = {1: 0}
     trace = []
-    for steps in range(min(len(old) + len(new), MOST_EDITS) + 1):
+    for steps in range(min(len(old) + len(new), MAX_EDITS) + 1):
         trace.append(dict(reached))
         for diagonal in range(-steps, steps + 1, 2):
             goes_down = diagonal == -steps or (
@@ -94,7 +93,7 @@ def _trace(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | Non
 
 
 def _hunks(edits: Sequence[Edit]) -> Iterator[str]:
-    """Changes with a few lines around them, in the form that `patch` reads."""
+    """Yield hunks with CONTEXT lines, in unified format."""
     changed = [number for number, edit in enumerate(edits) if edit.sign != " "]
     spans: list[list[int]] = []
     for number in changed:

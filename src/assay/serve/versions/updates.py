@@ -1,4 +1,4 @@
-"""Whether what somebody has installed is still the newest."""
+"""Update checks: whether installed skills are still current."""
 
 import asyncio
 import re
@@ -16,16 +16,16 @@ from assay.serve.versions.skill_text import SKILL_MD, load_skill_text
 from assay.serve.versions.versions import summary_of
 from assay.store.database.database import Database
 from assay.store.scans.contents import find_files
-from assay.store.skills.skills import find_version
+from assay.store.versions.versions import find_version
 
-MOST = 100
-AT_ONCE = 8
+MAX_INSTALLED = 100
+CONCURRENCY = 8
 NUMBERS = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A skill on somebody's machine, the version that they have, and the SHA-256 of its text if they know it."""
+    """A skill installed on a client, with its version, and the SHA-256 of its text if known."""
 
     name: str
     version: str
@@ -34,7 +34,7 @@ class Installed:
 
 @dataclass(frozen=True)
 class Update:
-    """What there is now. Without a listing there is no skill of that name, or not one alone, and `code` says which."""
+    """The current state of an installed skill; without a listing, `code` says why it was not found."""
 
     installed: Installed
     skill: Skill | None
@@ -44,12 +44,12 @@ class Update:
 
     @property
     def is_available(self) -> bool:
-        """Whether there is something else to install; the same text under another number is nothing else."""
+        """Return whether there is another version; equal text with another number does not count."""
         return self.skill is not None and self.skill.current_version != self.installed.version and not self.is_same_text
 
     @property
     def bump(self) -> str | None:
-        """How far the new version is from the old, as its author counts."""
+        """The part of the version number that changed: major, minor or patch."""
         if self.skill is None or not self.is_available:
             return None
         old, new = (NUMBERS.match(each) for each in (self.installed.version, self.skill.current_version))
@@ -59,11 +59,11 @@ class Update:
         return next((part for part, before, after in parts if int(before) != int(after)), None)
 
 
-async def check_updates(store: Database, blobs: Blobs, wanted: Sequence[Installed]) -> list[Update]:
-    """An answer for each, in the same order."""
+async def check_updates(store: Database, blobs: Blobs, installed: Sequence[Installed]) -> list[Update]:
+    """Return an update for each, in the same order."""
     async with store.snapshot() as db:
-        found = [await _look(db, each) for each in wanted]
-    gate = asyncio.Semaphore(AT_ONCE)
+        found = [await _look_up(db, each) for each in installed]
+    gate = asyncio.Semaphore(CONCURRENCY)
 
     async def compared(update: Update) -> Update:
         async with gate:
@@ -72,11 +72,11 @@ async def check_updates(store: Database, blobs: Blobs, wanted: Sequence[Installe
     return list(await asyncio.gather(*map(compared, found)))
 
 
-async def _look(db: AsyncConnection, installed: Installed) -> Update:
+async def _look_up(db: AsyncConnection, installed: Installed) -> Update:
     try:
         skill = await find_listing(db, installed.name)
-    except (NotFound, Gone, Ambiguous) as problem:
-        return Update(installed, None, code=problem.code)
+    except (NotFound, Gone, Ambiguous) as error:
+        return Update(installed, None, code=error.code)
     if skill.current_version == installed.version:
         return Update(installed, skill)
     known = await find_version(db, skill.id, installed.version) if "\x00" not in installed.version else None
@@ -88,7 +88,7 @@ async def _look(db: AsyncConnection, installed: Installed) -> Update:
 
 
 async def _with_text(blobs: Blobs, update: Update) -> Update:
-    """The text is looked at only if the bytes of its file do not say the same already."""
+    """Compare the normalised text, if the hash of the raw file did not already match."""
     if update.skill is None or update.installed.sha is None or not update.is_available:
         return update
     _, sha = await load_skill_text(blobs, update.skill.content_digest)
