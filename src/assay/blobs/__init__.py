@@ -1,1 +1,1 @@
-"""Bytes by their digest: the files of skills, kept where an object store or a directory keeps them."""
+"""Content storage: the files of skills by digest, in a directory or an object store."""

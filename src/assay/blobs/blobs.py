@@ -1,8 +1,8 @@
-"""Contents by their digest: one object holds the manifest of a skill folder and the bytes of all its files.
+"""Contents by digest: one object holds the manifest of a skill folder and the bytes of all its files.
 
-The object is named by the digest of its first line, the manifest, and the manifest names every file by its hash, so
-whatever comes out can be checked. One object a content instead of one a file: most skills are a handful of small
-files, and it is the number of objects that costs.
+The object is named by the digest of its first line, the manifest, which lists the hash of every file, so every read is
+verified. One object per content instead of one per file: most skills are a few small files, and object stores charge
+per object.
 """
 
 import asyncio
@@ -25,27 +25,27 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Blobs:
-    """A store of contents: a directory, or anybody's object store."""
+    """A store of contents in a directory or an object store."""
 
     store: ObjectStore
 
     async def save(self, source: Source) -> str:
-        """Idempotent; returns the content digest."""
+        """Store the files and return the content digest; idempotent."""
         packed = b"".join([source.manifest.encode(), END_OF_MANIFEST, *_in_order(source)])
         # In a thread: obstore's own coroutines cost three times as much CPU for a small file.
         await asyncio.to_thread(self._put, _path(source.digest), packed)
         return source.digest
 
     async def load(self, digest: str) -> Source:
-        """All files of a content, each checked; an upload is its own commit. NotFound if there is no such content."""
+        """Return all files, verified, with the digest as commit; raises NotFound if there is no such content."""
         return unpack(await self.packed(digest), digest)
 
     async def packed(self, digest: str) -> bytes:
-        """The object as it is kept; whoever gets it checks it with `unpack`. NotFound if there is no such content."""
+        """Return the stored object unverified, for `unpack`; raises NotFound if there is no such content."""
         return await asyncio.to_thread(self._get, digest)
 
     async def read_file(self, digest: str, path: str) -> bytes:
-        """One file of a content, checked; NotFound if there is none."""
+        """Return one file, verified; raises NotFound if there is none."""
         source = await self.load(digest)
         if path not in source.files:
             raise NotFound(f"There is no {path} in {digest}.", code="file_not_found")
@@ -56,20 +56,20 @@ class Blobs:
             obstore.put(self.store, path, content, mode="create")
         except AlreadyExistsError:
             return
-        except (BaseError, OSError) as problem:
-            raise Unavailable(f"The blob store does not answer: {problem}", code="blobs_unavailable") from problem
+        except (BaseError, OSError) as error:
+            raise Unavailable(f"The blob store does not answer: {error}", code="blobs_unavailable") from error
 
     def _get(self, digest: str) -> bytes:
         try:
             return bytes(obstore.get(self.store, _path(digest)).bytes())
         except FileNotFoundError:
             raise NotFound(f"There is no content {digest}.", code="content_not_found") from None
-        except (BaseError, OSError) as problem:
-            raise Unavailable(f"The blob store does not answer: {problem}", code="blobs_unavailable") from problem
+        except (BaseError, OSError) as error:
+            raise Unavailable(f"The blob store does not answer: {error}", code="blobs_unavailable") from error
 
 
 def unpack(packed: bytes, digest: str) -> Source:
-    """The files of an object, each checked. Raises Unavailable if it is not the content of this digest."""
+    """Return the files of an object, verified; raises Unavailable if it is not the content of this digest."""
     manifest, start = _manifest_of(packed, digest)
     files = {}
     for entry, position in _positions(manifest, start):
@@ -82,7 +82,7 @@ def _in_order(source: Source) -> list[bytes]:
 
 
 def _manifest_of(packed: bytes, digest: str) -> tuple[Manifest, int]:
-    """The manifest and where the bytes of the first file start."""
+    """Return the manifest and the offset of the first file."""
     line, separator, _ = packed.partition(END_OF_MANIFEST)
     if not separator or digest_of(line) != digest:
         raise _damaged(digest)

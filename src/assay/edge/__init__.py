@@ -1,1 +1,1 @@
-"""The copy at the edge: what is published, derived from the database, for the time when that is away."""
+"""The edge copy: a key-value copy of the live catalogue, derived from the database, for reads while it is down."""

@@ -1,4 +1,4 @@
-"""What the copy needs of a key-value store: few operations, each of them whole or not at all."""
+"""The operations that the edge copy needs of a key-value store; each is atomic."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,71 +7,70 @@ from typing import Protocol
 from assay.model.errors import Unavailable
 
 PAGE = 1_000
-# The code of the error that says that the store is away.
-EDGE_AWAY = "edge_unavailable"
+# Code of the error raised while the store is down.
+EDGE_UNAVAILABLE = "edge_unavailable"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A key with its value. No value: the store lists the key, but has lost what is under it."""
+    """A key with its value; None if the store lists the key but has lost the value."""
 
     key: str
     value: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Items in the order of their keys; the next page starts after the cursor, if there is one."""
+class KeyPage:
+    """Items ordered by key; `next_cursor` is None on the last page."""
 
     items: list[Item]
     next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """The keys from `start` on and before `stop`, in the order of their bytes."""
+class KeyRange:
+    """Keys from `start` (inclusive) to `stop` (exclusive), in byte order."""
 
     start: str
     stop: str
 
 
 class Edge(Protocol):
-    """A store of the copy. Whatever keeps it from answering is Unavailable, `edge_unavailable`."""
+    """A key-value store for the copy. Methods raise Unavailable (`edge_unavailable`) if it does not answer."""
 
     @property
     def identity(self) -> str:
-        """The same for all who use this store, and for no other store; without passwords."""
+        """Identifies the store across processes and machines; contains no password."""
 
     async def read_serial(self) -> int:
-        """The serial of the change that the copy has last taken over; 0 for an empty store."""
+        """Return the serial of the last change applied to the copy; 0 for an empty store."""
 
     async def get(self, keys: Sequence[str]) -> list[bytes | None]:
-        """What is under these keys."""
+        """Return the values of these keys, None where there is none."""
 
-    async def write(self, puts: Mapping[str, bytes], strikes: Collection[str], *, since: int, serial: int) -> bool:
-        """Put and remove all of this and set the serial, if it still is `since`; else change nothing: False.
+    async def write(self, puts: Mapping[str, bytes], deletes: Collection[str], *, since: int, serial: int) -> bool:
+        """Put and delete all keys and set the serial, if it still equals `since`; otherwise return False.
 
-        So whoever has been overtaken, or woken from the dead, cannot put older values over newer ones. A key that
-        is both put and removed is put.
+        The condition keeps a stale writer from replacing newer values. A key that is both put and deleted is put.
         """
 
-    async def page(self, keys: Range, *, after: str | None = None, limit: int = PAGE) -> Page:
-        """Items of a range, in order, after a cursor."""
+    async def page(self, keys: KeyRange, *, after: str | None = None, limit: int = PAGE) -> KeyPage:
+        """Return up to `limit` items after the cursor `after`."""
 
     async def clear(self) -> None:
-        """Forget everything, the serial too."""
+        """Delete all keys, including the serial."""
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Release the connection or file."""
 
 
-def below(prefix: str) -> Range:
-    """All keys that begin so."""
-    return Range(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+def prefix_range(prefix: str) -> KeyRange:
+    """Return the range of all keys with a prefix."""
+    return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
 
 
-async def walk(edge: Edge, keys: Range, *, limit: int = PAGE) -> AsyncIterator[Page]:
-    """Page after page, to the end; what is put before the cursor meanwhile is not seen."""
+async def iterate_pages(edge: Edge, keys: KeyRange, *, limit: int = PAGE) -> AsyncIterator[KeyPage]:
+    """Yield all pages of a range; keys put before the cursor meanwhile are not seen."""
     after: str | None = None
     while True:
         page = await edge.page(keys, after=after, limit=limit)
@@ -81,7 +80,7 @@ async def walk(edge: Edge, keys: Range, *, limit: int = PAGE) -> AsyncIterator[P
         after = page.next_cursor
 
 
-def edge_away(problem: Exception) -> Unavailable:
-    """The one error of a store that does not answer."""
-    cause = f"{type(problem).__name__}: {next(iter(str(problem).splitlines()), '')}"
-    return Unavailable("The edge copy does not answer.", code=EDGE_AWAY, retry_after_seconds=5, cause=cause)
+def edge_unavailable(error: Exception) -> Unavailable:
+    """Return the error that stands for every failure of a store."""
+    cause = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+    return Unavailable("The edge copy does not answer.", code=EDGE_UNAVAILABLE, retry_after_seconds=5, cause=cause)

@@ -1,4 +1,4 @@
-"""From the setting to the store."""
+"""Opens the store named by ASSAY_EDGE_URL."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ FOLDER = "edge"
 
 
 def open_edge(url: str, data_dir: Path) -> Edge:
-    """`lmdb:` is a folder of the data directory, `lmdb:/folder` another one; `redis://…` and `rediss://…` are servers.
+    """Return the store for `lmdb:` (in the data directory), `lmdb:/folder`, `redis://…` or `rediss://…`.
 
-    Nothing is connected before it is used, so that no process needs the copy to start.
+    Connects on first use, so that processes start while the store is down. Raises Invalid for other schemes.
     """
     scheme, _, rest = url.partition(":")
     match scheme:

@@ -1,4 +1,4 @@
-"""The copy on a Redis or Valkey server, for registries of many machines."""
+"""The edge copy on a Redis or Valkey server, for registries of several machines."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from assay.edge.kv import PAGE, Item, Page, Range, edge_away
+from assay.edge.kv import PAGE, Item, KeyPage, KeyRange, edge_unavailable
 
-# The braces keep everything on one node of a cluster.
+# The braces put all keys into one slot of a cluster.
 PREFIX = "{assay}:"
-# Keys of Redis have no order: this sorted set has it.
+# Redis keys are unordered; this sorted set holds them in order.
 KEYS, SERIAL = f"{PREFIX}keys", f"{PREFIX}serial"
 WAIT_SECONDS = 5
-# One script is one step for everybody else.
+# A script runs atomically.
 WRITE = """
 if (redis.call('GET', KEYS[1]) or '0') ~= ARGV[1] then return 0 end
 local puts = tonumber(ARGV[4])
@@ -32,11 +32,11 @@ end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1
 """
-CLEAR_AT_ONCE = 1_000
+CLEAR_BATCH = 1_000
 
 
 class RedisEdge:
-    """One database of a server."""
+    """A copy in one database of a server."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -46,51 +46,46 @@ class RedisEdge:
 
     @property
     def identity(self) -> str:
-        """All who name the same server and database mean the same copy."""
+        """Server and database, without user and password."""
         parts = urlsplit(self._url)
         return f"redis:{parts.hostname}:{parts.port or 6379}{parts.path}"
 
     async def read_serial(self) -> int:
-        """See Edge."""
         with _typed_outage():
             return int(await self._redis.get(SERIAL) or 0)
 
     async def get(self, keys: Sequence[str]) -> list[bytes | None]:
-        """See Edge."""
         if not keys:
             return []
         with _typed_outage():
             values = await self._redis.mget([f"{PREFIX}{key}" for key in keys])
         return [value if value is None else _bytes(value) for value in values]
 
-    async def write(self, puts: Mapping[str, bytes], strikes: Collection[str], *, since: int, serial: int) -> bool:
-        """See Edge."""
+    async def write(self, puts: Mapping[str, bytes], deletes: Collection[str], *, since: int, serial: int) -> bool:
         pairs = [part for pair in puts.items() for part in pair]
-        arguments = [str(since), str(serial), PREFIX, str(len(puts)), *pairs, *strikes]
+        arguments = [str(since), str(serial), PREFIX, str(len(puts)), *pairs, *deletes]
         with _typed_outage():
             done = await self._redis.eval(WRITE, 2, SERIAL, KEYS, *cast("list[str]", arguments))
         return bool(done)
 
-    async def page(self, keys: Range, *, after: str | None = None, limit: int = PAGE) -> Page:
-        """See Edge."""
+    async def page(self, keys: KeyRange, *, after: str | None = None, limit: int = PAGE) -> KeyPage:
         start = f"[{keys.start}" if after is None else f"({after}"
         with _typed_outage():
             raw = await self._redis.zrangebylex(KEYS, start, f"({keys.stop}", start=0, num=limit + 1)
         found = [_bytes(key).decode() for key in raw]
-        shown = found[:limit]
-        values = await self.get(shown)
-        items = [Item(key, value) for key, value in zip(shown, values, strict=True)]
-        return Page(items, shown[-1] if len(found) > limit else None)
+        listed = found[:limit]
+        values = await self.get(listed)
+        items = [Item(key, value) for key, value in zip(listed, values, strict=True)]
+        return KeyPage(items, listed[-1] if len(found) > limit else None)
 
     async def clear(self) -> None:
-        """See Edge. Other keys of the same server stay."""
+        """Delete the keys of the copy; other keys on the server stay."""
         with _typed_outage():
-            found = [key async for key in self._redis.scan_iter(match="{assay}:*", count=CLEAR_AT_ONCE)]
-            for start in range(0, len(found), CLEAR_AT_ONCE):
-                await self._redis.delete(*found[start : start + CLEAR_AT_ONCE])
+            found = [key async for key in self._redis.scan_iter(match="{assay}:*", count=CLEAR_BATCH)]
+            for start in range(0, len(found), CLEAR_BATCH):
+                await self._redis.delete(*found[start : start + CLEAR_BATCH])
 
     async def close(self) -> None:
-        """See Edge."""
         await self._redis.aclose()
 
 
@@ -98,10 +93,10 @@ class RedisEdge:
 def _typed_outage() -> Iterator[None]:
     try:
         yield
-    except (RedisError, OSError) as problem:
-        raise edge_away(problem) from problem
+    except (RedisError, OSError) as error:
+        raise edge_unavailable(error) from error
 
 
 def _bytes(value: bytes | str) -> bytes:
-    """The client is asked for bytes; its types know both."""
+    """Narrow the client's type; it is configured to return bytes."""
     return value.encode() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What the copy says of itself."""
+"""The state of the edge copy and the progress of a rebuild, as stored in it."""
 
 from contextlib import suppress
 
@@ -8,7 +8,7 @@ from assay.edge.values import RebuildValue, StateValue, decode
 
 
 async def read_state(edge: Edge) -> StateValue | None:
-    """Until when it is complete, and in which form; None if it says nothing that can be read."""
+    """Return when the copy was last complete and the schema of its values; None if missing or unreadable."""
     [raw] = await edge.get([STATE])
     with suppress(ValueError):
         return decode(raw, StateValue) if raw is not None else None
@@ -16,7 +16,7 @@ async def read_state(edge: Edge) -> StateValue | None:
 
 
 async def read_rebuild(edge: Edge) -> RebuildValue | None:
-    """How far a rebuild has come that has not ended."""
+    """Return the progress of an unfinished rebuild; None if there is none."""
     [raw] = await edge.get([REBUILD])
     with suppress(ValueError):
         return decode(raw, RebuildValue) if raw is not None else None

@@ -1,4 +1,4 @@
-"""What is under the keys of the copy: typed, and each with the serial of the change that wrote it."""
+"""The values of the edge copy, each with the serial of the change that wrote it."""
 
 import hashlib
 from datetime import datetime
@@ -8,26 +8,26 @@ from typing import TypeVar
 import msgspec
 
 from assay.model.blocklist import BlocklistEntry
-from assay.model.scan import Scan
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
 from assay.model.submission import Submission
+from assay.model.verdict import Scan
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Anything that is kept."""
+class EdgeValue(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all values."""
 
     serial: int
 
 
-class SkillValue(Value, frozen=True):
-    """A live listing."""
+class SkillValue(EdgeValue, frozen=True):
+    """A live listing, as shown in lists."""
 
     skill: Skill
 
 
-class DetailValue(Value, frozen=True):
-    """The rest of what its page shows."""
+class DetailValue(EdgeValue, frozen=True):
+    """The versions, files and scans of a live listing."""
 
     name: str
     versions: list[SkillVersion]
@@ -35,48 +35,48 @@ class DetailValue(Value, frozen=True):
     scans: list[Scan]
 
 
-class AliasValue(Value, frozen=True):
-    """Another name, and the names of the listings that it leads to."""
+class AliasValue(EdgeValue, frozen=True):
+    """An alias with the names of the listings it leads to."""
 
     alias: str
     names: list[str]
 
 
-class SubmissionValue(Value, frozen=True):
-    """A submission that is under way."""
+class SubmissionValue(EdgeValue, frozen=True):
+    """An active submission."""
 
     submission: Submission
 
 
-class BlockValue(Value, frozen=True):
-    """An entry of the blocklist that holds."""
+class BlockValue(EdgeValue, frozen=True):
+    """A blocklist entry in force."""
 
     entry: BlocklistEntry
 
 
-class IndexValue(Value, frozen=True):
-    """The head of the index: how many listings it has, in how many parts."""
+class IndexValue(EdgeValue, frozen=True):
+    """The head of the index: the numbers of listings and parts."""
 
     count: int
     parts: int
     written_at: datetime
 
 
-class IndexPart(Value, frozen=True):
-    """Some of the listings of the index."""
+class IndexPart(EdgeValue, frozen=True):
+    """One part of the index."""
 
     skills: list[Skill]
 
 
-class StateValue(Value, frozen=True):
-    """The copy as a whole: the moment until which it is complete, if it ever was, and the form of its values."""
+class StateValue(EdgeValue, frozen=True):
+    """The copy as a whole: `as_of` is when it was last complete (None: never), `form` the schema of its values."""
 
     as_of: datetime | None
     form: str
 
 
-class RebuildValue(Value, frozen=True):
-    """How far a rebuild has come."""
+class RebuildValue(EdgeValue, frozen=True):
+    """The progress of a rebuild: `after` is the cursor within the stage."""
 
     stage: str
     after: str | None
@@ -88,7 +88,7 @@ class RebuildValue(Value, frozen=True):
     updated_at: datetime
 
 
-KINDS: tuple[type[Value], ...] = (
+KINDS: tuple[type[EdgeValue], ...] = (
     SkillValue,
     DetailValue,
     AliasValue,
@@ -97,21 +97,22 @@ KINDS: tuple[type[Value], ...] = (
     IndexValue,
     IndexPart,
 )
-Kind = TypeVar("Kind", bound=Value)
+ValueT = TypeVar("ValueT", bound=EdgeValue)
 
 
-def encode(value: Value) -> bytes:
-    """As it is kept."""
+def encode(value: EdgeValue) -> bytes:
     return msgspec.msgpack.encode(value)
 
 
-def decode(raw: bytes, kind: type[Kind]) -> Kind:
-    """What was kept; ValueError if it is something else."""
+def decode(raw: bytes, kind: type[ValueT]) -> ValueT:
+    """Raises ValueError if this is not a value of that type."""
     return msgspec.msgpack.decode(raw, type=kind)
 
 
 @cache
-def form_of_values() -> str:
-    """Changes whenever values that were written before could no longer be read: then all are written anew."""
+def values_schema_digest() -> str:
+    """Return a digest of the schema of all values. When it changes, existing values may be unreadable, so the copy is
+    rebuilt.
+    """
     schema, parts = msgspec.json.schema_components(KINDS, schema_hook=lambda _: {"title": "anything"})
     return hashlib.sha256(msgspec.json.encode([schema, parts], order="sorted")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the copy must say of some listings, submissions and entries of the blocklist, by the rows as they are now."""
+"""The values that the edge copy must hold for given listings, submissions and blocklist entries."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,30 +9,28 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.edge.keys import INDEX_KEYS, alias_key, block_key, detail_key, skill_key, submission_key
 from assay.edge.values import AliasValue, BlockValue, DetailValue, SkillValue, SubmissionValue, encode
 from assay.model.blocklist import BlocklistEntry
-from assay.model.listing_status import Standing
-from assay.model.skill import Skill
+from assay.model.skill import ListingStatus, Skill
 from assay.model.submission import Submission
 from assay.store.feed.changes import Change
 from assay.store.feed.edge_rows import (
     Details,
+    active_entries,
     aliases_of,
-    blocks_of,
     details_of,
+    list_active_submissions,
     resolve_aliases,
     skills_of,
-    submissions_under_way,
 )
 
 
 @dataclass
 class Draft:
-    """Values to put and keys to remove; what is put is not removed."""
+    """Values to put and keys to delete; a key in both is put."""
 
     puts: dict[str, bytes] = field(default_factory=dict)
-    strikes: set[str] = field(default_factory=set)
+    deletes: set[str] = field(default_factory=set)
 
     def listing(self, skill: Skill, details: Details, serial: int) -> None:
-        """A live listing."""
         self.puts[skill_key(skill.name)] = encode(SkillValue(serial=serial, skill=skill))
         detail = DetailValue(
             serial=serial,
@@ -44,38 +42,37 @@ class Draft:
         self.puts[detail_key(skill.name)] = encode(detail)
 
     def no_listing(self, name: str) -> None:
-        """A name under which nothing is listed. The index goes with it: it must not have what was taken down."""
-        self.strikes |= {skill_key(name), detail_key(name)} | INDEX_KEYS
+        """Delete the listing under a name. Also deletes the index, which must not contain a removed listing."""
+        self.deletes |= {skill_key(name), detail_key(name)} | INDEX_KEYS
 
     def alias(self, alias: str, names: Sequence[str], serial: int) -> None:
-        """Another name, if it leads anywhere."""
+        """Put an alias, or delete it if it leads nowhere."""
         if names:
             value = AliasValue(serial=serial, alias=alias, names=list(names))
             self.puts[alias_key(alias)] = encode(value)
         else:
-            self.strikes.add(alias_key(alias))
+            self.deletes.add(alias_key(alias))
 
     def submissions(self, ids: Iterable[UUID], under_way: Iterable[Submission], serial: int) -> None:
-        """Those that are under way, and no other."""
-        self.strikes |= {submission_key(number) for number in ids}
+        """Put the active submissions and delete the others of `ids`."""
+        self.deletes |= {submission_key(number) for number in ids}
         for each in under_way:
             self.puts[submission_key(each.id)] = encode(SubmissionValue(serial=serial, submission=each))
 
     def blocks(self, ids: Iterable[UUID], holding: Iterable[BlocklistEntry], serial: int) -> None:
-        """Those that hold, and no other."""
-        self.strikes |= {block_key(number) for number in ids}
+        """Put the entries in force and delete the others of `ids`."""
+        self.deletes |= {block_key(number) for number in ids}
         for each in holding:
             self.puts[block_key(each.id)] = encode(BlockValue(serial=serial, entry=each))
 
     @property
-    def removals(self) -> set[str]:
-        """The keys to remove."""
-        return self.strikes - self.puts.keys()
+    def effective_deletes(self) -> set[str]:
+        return self.deletes - self.puts.keys()
 
 
 @dataclass(frozen=True)
-class Concerned:
-    """Whom some changes are about."""
+class ChangedObjects:
+    """The objects that some changes are about."""
 
     skills: frozenset[UUID]
     names: frozenset[str]
@@ -83,12 +80,12 @@ class Concerned:
     blocks: frozenset[UUID]
 
 
-def concerned_by(changes: Sequence[Change]) -> Concerned:
-    """Also the names that listings had, because what stands under those may be theirs no more."""
-    said = [change.data for change in changes if change.skill_id is not None]
-    names = {name for data in said for name in (data.get("name"), data.get("from")) if isinstance(name, str)}
+def changed_objects(changes: Sequence[Change]) -> ChangedObjects:
+    """Include former names of listings, because another listing may have them now."""
+    records = [change.data for change in changes if change.skill_id is not None]
+    names = {name for data in records for name in (data.get("name"), data.get("from")) if isinstance(name, str)}
     entries = (change.data.get("entry") for change in changes)
-    return Concerned(
+    return ChangedObjects(
         frozenset(change.skill_id for change in changes if change.skill_id is not None),
         frozenset(names),
         frozenset(change.submission_id for change in changes if change.submission_id is not None),
@@ -96,34 +93,33 @@ def concerned_by(changes: Sequence[Change]) -> Concerned:
     )
 
 
-async def draft_changes(db: AsyncConnection, concerned: Concerned, serial: int) -> Draft:
-    """The connection must be one snapshot that shows everything up to this serial; it may show more."""
+async def draft_changes(db: AsyncConnection, changed: ChangedObjects, serial: int) -> Draft:
+    """Draft the current values of changed objects. The connection must be a snapshot at or after this serial."""
     draft = Draft()
-    if concerned.skills:
-        skills = await skills_of(db, concerned.skills, concerned.names)
-        for name in concerned.names | {skill.name for skill in skills}:
+    if changed.skills:
+        skills = await skills_of(db, changed.skills, changed.names)
+        names = changed.names | {skill.name for skill in skills}
+        for name in names:
             draft.no_listing(name)
-        await draft_listings(db, draft, [each for each in skills if each.standing is Standing.LIVE], serial)
-        names = concerned.names | {skill.name for skill in skills}
+        await draft_listings(db, draft, [each for each in skills if each.standing is ListingStatus.LIVE], serial)
         await draft_aliases(db, draft, names | await aliases_of(db, [each.id for each in skills]), serial)
-        if not any(key in draft.removals for key in map(skill_key, names)):
-            draft.strikes -= INDEX_KEYS
-    if concerned.submissions:
-        draft.submissions(concerned.submissions, await submissions_under_way(db, ids=concerned.submissions), serial)
-    if concerned.blocks:
-        draft.blocks(concerned.blocks, await blocks_of(db, concerned.blocks), serial)
+        if not any(key in draft.effective_deletes for key in map(skill_key, names)):
+            draft.deletes -= INDEX_KEYS
+    if changed.submissions:
+        draft.submissions(changed.submissions, await list_active_submissions(db, ids=changed.submissions), serial)
+    if changed.blocks:
+        draft.blocks(changed.blocks, await active_entries(db, changed.blocks), serial)
     return draft
 
 
 async def draft_listings(db: AsyncConnection, draft: Draft, live: Sequence[Skill], serial: int) -> None:
-    """Live listings with their details."""
     details: Mapping[UUID, Details] = await details_of(db, live)
     for skill in live:
         draft.listing(skill, details[skill.id], serial)
 
 
 async def draft_aliases(db: AsyncConnection, draft: Draft, aliases: Collection[str], serial: int) -> None:
-    """Where each of these names leads now."""
-    led = await resolve_aliases(db, aliases)
+    """Draft each alias with the listings it currently leads to."""
+    targets = await resolve_aliases(db, aliases)
     for alias in aliases:
-        draft.alias(alias, led.get(alias, ()), serial)
+        draft.alias(alias, targets.get(alias, ()), serial)

@@ -1,7 +1,7 @@
-"""Makes the copy anew from the tables, in bounded memory, beside everything else that goes on.
+"""Rebuilds the edge copy from the tables, in bounded memory, while the registry is running.
 
-Each batch is one snapshot and one write under the lock of the projector, which works in between. A rebuild that was
-killed is gone on with from its last batch: what changed since is taken over by the projector anyway.
+Each batch is one snapshot and one write under the projector's lock; the projector works between batches. An interrupted
+rebuild resumes at its last batch, because the projector applies the changes since then anyway.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -14,22 +14,22 @@ from uuid import UUID
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.edge.enumerate import Tally, read_value
+from assay.edge.enumerate import UnreadableKeys, read_value
 from assay.edge.index import write_index
 from assay.edge.keys import ALIAS, BLOCK, DETAIL, INDEX_KEYS, REBUILD, SKILL, STATE, SUBMISSION
-from assay.edge.kv import Edge, Item, below
+from assay.edge.kv import Edge, Item, prefix_range
 from assay.edge.state import read_rebuild, read_state
 from assay.edge.values import (
     AliasValue,
     BlockValue,
     DetailValue,
+    EdgeValue,
     RebuildValue,
     SkillValue,
     StateValue,
     SubmissionValue,
-    Value,
     encode,
-    form_of_values,
+    values_schema_digest,
 )
 from assay.edge_sync.documents import Draft, draft_aliases, draft_listings
 from assay.model.errors import Conflict, Unavailable
@@ -37,27 +37,27 @@ from assay.model.skill import Skill
 from assay.store.database.database import Database
 from assay.store.feed.changes import newest_serial
 from assay.store.feed.edge_rows import (
+    active_entries,
     aliases_of,
-    blocks_of,
     count_orphaned_aliases,
+    keep_transaction_alive,
     known_names,
+    list_active_submissions,
     live_names,
     live_skills,
-    lock_rebuild,
     resolve_aliases,
-    stay_awake,
-    submissions_under_way,
+    try_lock_rebuild,
     wait_for_copy,
 )
 from assay.store.moderation.blocklist import list_blocklist
 
 log = structlog.get_logger()
-Kind = TypeVar("Kind", bound=Value)
+ValueT = TypeVar("ValueT", bound=EdgeValue)
 BATCH = 500
 TRIES = 10
-# Batches.
+# In batches.
 LOG_EVERY = 20
-# A rebuild that stopped longer ago is begun again.
+# An interrupted rebuild older than this starts over.
 RESUMABLE = timedelta(hours=1)
 LISTINGS, SUBMISSIONS, BLOCKS = "listings", "submissions", "blocklist"
 SWEEPS = {f"sweep {prefix}": prefix for prefix in (SKILL, DETAIL, ALIAS, SUBMISSION, BLOCK)}
@@ -65,14 +65,14 @@ STAGES = (LISTINGS, SUBMISSIONS, BLOCKS, *SWEEPS)
 
 
 class Backfill(Protocol):
-    """Submits listings that only the copy knows; returns how many are new."""
+    """Submits listings that only the copy has; returns the number of new submissions."""
 
     async def __call__(self, lost: Sequence[Skill]) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """What came of it: listings written, values that could not be read, names that lead nowhere, what was submitted."""
+class RebuildResult:
+    """The numbers of listings written, unreadable values, orphaned aliases and backfilled submissions."""
 
     rebuilt: int
     errors: int
@@ -87,28 +87,28 @@ async def rebuild(
     *,
     backfill: Backfill | None = None,
     progress: Callable[[RebuildValue], None] = lambda _: None,
-) -> Rebuilt:
-    """Make everything in the copy what the tables say. Raises Conflict if somebody else is at it.
+) -> RebuildResult:
+    """Rebuild the copy, resuming an interrupted rebuild. Raises Conflict if another rebuild is running.
 
-    Without `backfill`, listings of which the tables know nothing stay: somebody may still want to submit them again.
+    Without `backfill`, listings unknown to the tables stay in the copy, so that they can still be resubmitted.
     """
-    async with _alone(store, edge) as keep:
-        if await _has_nothing_to_go_on_from(store, edge):
+    async with _exclusive(store, edge) as keep_lock:
+        if await _has_unusable_serial(store, edge):
             await _set_serial(store, edge)
         work, steps = _Rebuild(store, edge, now, backfill, await _begin(edge, now())), 0
         while work.at.stage != "":
-            await keep()
+            await keep_lock()
             stage = work.at.stage
             await work.step()
             progress(work.at)
             steps += 1
             if stage != work.at.stage or steps % LOG_EVERY == 0:
-                log.info("Rebuilding the edge copy", stage=stage, rebuilt=work.at.rebuilt, errors=work.at.errors)
+                log.info("Edge copy rebuild progress", stage=stage, rebuilt=work.at.rebuilt, errors=work.at.errors)
         return await work.finish()
 
 
 class _Rebuild:
-    """The stages, each a list that is gone through in batches."""
+    """The stages of a rebuild, each processed in batches; `at` is the progress."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Rebuild:
         self._store, self._edge, self._now, self._backfill, self.at = store, edge, now, backfill, at
 
     async def step(self) -> None:
-        """The next batch. Done again with fresh rows if the copy moved on meanwhile."""
+        """Process the next batch; repeated with fresh rows if the copy changed meanwhile."""
         for _ in range(TRIES):
             serial = await self._edge.read_serial()
             async with self._store.begin() as db:
@@ -130,23 +130,23 @@ class _Rebuild:
                     continue
                 draft, at = await self._batch(db, serial)
                 draft.puts[REBUILD] = encode(at)
-                if await self._edge.write(draft.puts, draft.removals, since=serial, serial=serial):
+                if await self._edge.write(draft.puts, draft.effective_deletes, since=serial, serial=serial):
                     self.at = at
                     return
-        raise Unavailable("The edge copy changes too fast to be made anew.", code="edge_busy", retry_after_seconds=5)
+        raise Unavailable("The edge copy changes too fast to be rebuilt.", code="edge_busy", retry_after_seconds=5)
 
-    async def finish(self) -> Rebuilt:
-        """Say that the copy is whole, and make its index."""
+    async def finish(self) -> RebuildResult:
+        """Mark the copy as complete and write its index."""
         async with self._store.begin() as db:
             orphaned = self.at.orphaned_aliases + await count_orphaned_aliases(db)
         for _ in range(TRIES):
             serial = await self._edge.read_serial()
-            state = StateValue(serial=serial, as_of=self.at.started_at, form=form_of_values())
+            state = StateValue(serial=serial, as_of=self.at.started_at, form=values_schema_digest())
             if await self._edge.write({STATE: encode(state)}, {REBUILD}, since=serial, serial=serial):
                 break
         await write_index(self._edge, self._now())
-        done = Rebuilt(self.at.rebuilt, self.at.errors, orphaned, self.at.backfilled)
-        log.info("The edge copy is made anew", rebuilt=done.rebuilt, errors=done.errors, backfilled=done.backfilled)
+        done = RebuildResult(self.at.rebuilt, self.at.errors, orphaned, self.at.backfilled)
+        log.info("Rebuilt edge copy", rebuilt=done.rebuilt, errors=done.errors, backfilled=done.backfilled)
         return done
 
     async def _batch(self, db: AsyncConnection, serial: int) -> tuple[Draft, RebuildValue]:
@@ -165,103 +165,105 @@ class _Rebuild:
         skills = await live_skills(db, _id(self.at.after), BATCH)
         await draft_listings(db, draft, skills, serial)
         await draft_aliases(db, draft, await aliases_of(db, [each.id for each in skills]), serial)
-        onward = skills[-1].id if len(skills) == BATCH else None
-        return draft, self._moved(onward, serial, rebuilt=len(skills))
+        cursor = skills[-1].id if len(skills) == BATCH else None
+        return draft, self._advance(cursor, serial, rebuilt=len(skills))
 
     async def _submissions(self, db: AsyncConnection, serial: int) -> tuple[Draft, RebuildValue]:
         draft = Draft()
-        found = await submissions_under_way(db, after=_id(self.at.after), limit=BATCH)
+        found = await list_active_submissions(db, after=_id(self.at.after), limit=BATCH)
         draft.submissions((), found, serial)
-        return draft, self._moved(found[-1].id if len(found) == BATCH else None, serial)
+        return draft, self._advance(found[-1].id if len(found) == BATCH else None, serial)
 
     async def _blocks(self, db: AsyncConnection, serial: int) -> tuple[Draft, RebuildValue]:
         draft = Draft()
         found = await list_blocklist(db, after=_id(self.at.after), limit=BATCH)
         draft.blocks((), found, serial)
-        return draft, self._moved(found[-1].id if len(found) == BATCH else None, serial)
+        return draft, self._advance(found[-1].id if len(found) == BATCH else None, serial)
 
     async def _sweep(self, db: AsyncConnection, prefix: str, serial: int) -> tuple[Draft, RebuildValue]:
-        """Remove what the tables do not have. Everything that they have was written before, so it can be read."""
-        page = await self._edge.page(below(prefix), after=self.at.after, limit=BATCH)
-        tally, draft = Tally(), Draft()
-        wrong, lost = await _judge(db, prefix, page.items, tally)
+        """Delete keys that the tables do not have. Earlier stages rewrote all others, so they are readable."""
+        page = await self._edge.page(prefix_range(prefix), after=self.at.after, limit=BATCH)
+        unreadable, draft = UnreadableKeys(), Draft()
+        wrong, lost = await _find_wrong(db, prefix, page.items, unreadable)
         if self._backfill is None:
             wrong -= lost.keys()
-        draft.strikes |= wrong | set(tally.keys)
-        if prefix == SKILL and draft.strikes:
-            draft.strikes |= INDEX_KEYS
+        draft.deletes |= wrong | set(unreadable.keys)
+        if prefix == SKILL and draft.deletes:
+            draft.deletes |= INDEX_KEYS
         backfilled = await self._backfill(list(lost.values())) if self._backfill is not None and lost else 0
         orphaned = len(wrong) if prefix == ALIAS else 0
-        at = self._moved(
-            page.next_cursor, serial, errors=tally.number, orphaned_aliases=orphaned, backfilled=backfilled
+        at = self._advance(
+            page.next_cursor, serial, errors=unreadable.number, orphaned_aliases=orphaned, backfilled=backfilled
         )
         return draft, at
 
-    def _moved(self, onward: UUID | str | None, serial: int, **more: int) -> RebuildValue:
-        """The place after this batch: further down the list, or at the next one."""
+    def _advance(self, cursor: UUID | str | None, serial: int, **more: int) -> RebuildValue:
+        """Return the progress after this batch; without a cursor the stage is done."""
         at = self.at
         following = dict(zip(STAGES, [*STAGES[1:], ""], strict=True))
         numbers = {name: getattr(at, name) + number for name, number in more.items()}
         fields = {name: getattr(at, name) for name in at.__struct_fields__} | numbers
-        place = {"stage": at.stage if onward else following[at.stage], "after": str(onward) if onward else None}
-        return RebuildValue(**fields | place | {"serial": serial, "updated_at": self._now()})
+        position = {"stage": at.stage if cursor else following[at.stage], "after": str(cursor) if cursor else None}
+        return RebuildValue(**fields | position | {"serial": serial, "updated_at": self._now()})
 
 
-async def _judge(
-    db: AsyncConnection, prefix: str, items: Sequence[Item], tally: Tally
+async def _find_wrong(
+    db: AsyncConnection, prefix: str, items: Sequence[Item], unreadable: UnreadableKeys
 ) -> tuple[set[str], dict[str, Skill]]:
-    """The keys that should not be there; and those of them whose listings the tables know nothing of at all."""
+    """Return the keys to delete, and those of them whose listings are unknown to the tables."""
     match prefix:
         case "skill:":
-            return await _judge_skills(db, items, tally)
+            return await _find_wrong_skills(db, items, unreadable)
         case "detail:":
-            names = {key: value.name for key, value in _read(items, DetailValue, tally)}
+            names = {key: value.name for key, value in _read(items, DetailValue, unreadable)}
             live = await live_names(db, set(names.values()))
             return {key for key, name in names.items() if name not in live}, {}
         case "alias:":
-            aliases = {key: value.alias for key, value in _read(items, AliasValue, tally)}
-            led = await resolve_aliases(db, set(aliases.values()))
-            return {key for key, alias in aliases.items() if alias not in led}, {}
+            aliases = {key: value.alias for key, value in _read(items, AliasValue, unreadable)}
+            targets = await resolve_aliases(db, set(aliases.values()))
+            return {key for key, alias in aliases.items() if alias not in targets}, {}
         case "sub:":
-            given = {key: value.submission.id for key, value in _read(items, SubmissionValue, tally)}
-            active = {each.id for each in await submissions_under_way(db, ids=given.values())}
-            return {key for key, number in given.items() if number not in active}, {}
+            ids = {key: value.submission.id for key, value in _read(items, SubmissionValue, unreadable)}
+            active = {each.id for each in await list_active_submissions(db, ids=ids.values())}
+            return {key for key, number in ids.items() if number not in active}, {}
         case _:
-            entries = {key: value.entry.id for key, value in _read(items, BlockValue, tally)}
-            holding = {each.id for each in await blocks_of(db, entries.values())}
-            return {key for key, number in entries.items() if number not in holding}, {}
+            entries = {key: value.entry.id for key, value in _read(items, BlockValue, unreadable)}
+            in_force = {each.id for each in await active_entries(db, entries.values())}
+            return {key for key, number in entries.items() if number not in in_force}, {}
 
 
-async def _judge_skills(db: AsyncConnection, items: Sequence[Item], tally: Tally) -> tuple[set[str], dict[str, Skill]]:
-    skills = {key: value.skill for key, value in _read(items, SkillValue, tally)}
+async def _find_wrong_skills(
+    db: AsyncConnection, items: Sequence[Item], unreadable: UnreadableKeys
+) -> tuple[set[str], dict[str, Skill]]:
+    skills = {key: value.skill for key, value in _read(items, SkillValue, unreadable)}
     names = {skill.name for skill in skills.values()}
     live, known = await live_names(db, names), await known_names(db, names)
     wrong = {key for key, skill in skills.items() if skill.name not in live}
     return wrong, {key: skills[key] for key in sorted(wrong) if skills[key].name not in known}
 
 
-def _read(items: Sequence[Item], kind: type[Kind], tally: Tally) -> list[tuple[str, Kind]]:
-    values = [(item.key, read_value(item, kind, tally)) for item in items]
+def _read(items: Sequence[Item], kind: type[ValueT], unreadable: UnreadableKeys) -> list[tuple[str, ValueT]]:
+    values = [(item.key, read_value(item, kind, unreadable)) for item in items]
     return [(key, value) for key, value in values if value is not None]
 
 
 @asynccontextmanager
-async def _alone(store: Database, edge: Edge) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Nobody else rebuilds this copy meanwhile. The transaction writes nothing, so it holds back no serial."""
+async def _exclusive(store: Database, edge: Edge) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Hold the rebuild lock; yields a function that keeps its connection alive. Writes nothing, so no serial waits."""
     async with store.begin() as guard:
-        if not await lock_rebuild(guard, edge.identity):
+        if not await try_lock_rebuild(guard, edge.identity):
             raise Conflict(
-                "The edge copy is being rebuilt already; ask again when it is done.", code="rebuild_under_way"
+                "The edge copy is already being rebuilt. Try again when that has finished.", code="rebuild_under_way"
             )
-        yield lambda: stay_awake(guard)
+        yield lambda: keep_transaction_alive(guard)
 
 
 async def _begin(edge: Edge, now: datetime) -> RebuildValue:
-    """Where the last one stopped, if it did so lately; else the beginning."""
-    left = await read_rebuild(edge)
-    if left is not None and left.stage in STAGES and now - left.updated_at < RESUMABLE:
-        log.info("Going on with a rebuild of the edge copy", stage=left.stage, rebuilt=left.rebuilt)
-        return left
+    """Return the progress of a recently interrupted rebuild, or a new start."""
+    interrupted = await read_rebuild(edge)
+    if interrupted is not None and interrupted.stage in STAGES and now - interrupted.updated_at < RESUMABLE:
+        log.info("Resuming edge copy rebuild", stage=interrupted.stage, rebuilt=interrupted.rebuilt)
+        return interrupted
     return RebuildValue(
         serial=0,
         stage=LISTINGS,
@@ -275,19 +277,21 @@ async def _begin(edge: Edge, now: datetime) -> RebuildValue:
     )
 
 
-async def _has_nothing_to_go_on_from(store: Database, edge: Edge) -> bool:
-    """Whether the serial of the copy says nothing: it is of another form, or of what the database has forgotten."""
+async def _has_unusable_serial(store: Database, edge: Edge) -> bool:
+    """Return whether the copy is of another schema, or ahead of a database that was restored from an older state."""
     state = await read_state(edge)
     async with store.begin() as db:
-        return state is None or state.form != form_of_values() or await edge.read_serial() > await newest_serial(db)
+        return (
+            state is None or state.form != values_schema_digest() or await edge.read_serial() > await newest_serial(db)
+        )
 
 
 async def _set_serial(store: Database, edge: Edge) -> None:
-    """From here on the projector follows; everything before comes with the rebuild, which begins at its beginning."""
+    """Set the copy to the newest serial, for the projector to follow; the rebuild starts over and covers the rest."""
     async with store.begin() as db:
         await wait_for_copy(db, edge.identity)
         since, newest = await edge.read_serial(), await newest_serial(db)
-        state = StateValue(serial=newest, as_of=None, form=form_of_values())
+        state = StateValue(serial=newest, as_of=None, form=values_schema_digest())
         await edge.write({STATE: encode(state)}, {REBUILD}, since=since, serial=newest)
 
 
