@@ -1,1 +1,1 @@
-"""People: how they prove who they are, and how long that holds."""
+"""Accounts: signing in, sessions, tokens, roles, permissions and rate limits."""

@@ -1,4 +1,4 @@
-"""Passwords are kept as scrypt hashes that carry their own parameters."""
+"""Password hashes: scrypt, stored together with its parameters."""
 
 import base64
 import hashlib
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from assay.model.errors import Invalid
 
-SHORTEST, LONGEST = 12, 1024
+MIN_LENGTH, MAX_LENGTH = 12, 1024
 SALT_BYTES = KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How hard one guess is: 32 MiB, three times over."""
+    """The parameters of scrypt; the default uses 32 MiB three times."""
 
     n: int = 2**15
     r: int = 8
@@ -23,32 +23,34 @@ class Cost:
 
     @property
     def memory_bytes(self) -> int:
-        """What scrypt needs, with some room."""
+        """Memory limit for OpenSSL: twice what scrypt needs."""
         return 2 * 128 * self.r * (self.n + self.p)
 
 
-USUAL = Cost()
+DEFAULT_COST = Cost()
 
 
-def hash_password(password: str, cost: Cost = USUAL) -> str:
-    """What may be stored of a password; Invalid if it is too short or too long."""
-    if not SHORTEST <= len(password) <= LONGEST:
-        raise Invalid(f"A password must have {SHORTEST} to {LONGEST} characters.", code="bad_password")
+def hash_password(password: str, cost: Cost = DEFAULT_COST) -> str:
+    """Return the hash to store; raises Invalid if the password is too short or too long."""
+    if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+        raise Invalid(f"A password must have {MIN_LENGTH} to {MAX_LENGTH} characters.", code="bad_password")
     salt = secrets.token_bytes(SALT_BYTES)
     return _stored(cost, salt, _key(password, salt, cost))
 
 
-def is_password(password: str, stored: str | None) -> bool:
-    """Whether the hash is of this password. Without a hash it is not, which takes as long to find out."""
-    _, n, r, p, salt, key = (stored or NOBODYS).split("$")
-    derived = _key(password[: LONGEST + 1], _bytes(salt), Cost(int(n), int(r), int(p)))
+def verify_password(password: str, stored: str | None) -> bool:
+    """Compare in constant time. Without a stored hash, compare with a dummy so that both cases take as long."""
+    _, n, r, p, salt, key = (stored or DUMMY_HASH).split("$")
+    derived = _key(password[: MAX_LENGTH + 1], _bytes(salt), Cost(int(n), int(r), int(p)))
     return hmac.compare_digest(derived, _bytes(key)) and stored is not None
 
 
 def _key(password: str, salt: bytes, cost: Cost) -> bytes:
     # The same characters can be typed as different code points.
-    typed = unicodedata.normalize("NFKC", password).encode()
-    return hashlib.scrypt(typed, salt=salt, n=cost.n, r=cost.r, p=cost.p, maxmem=cost.memory_bytes, dklen=KEY_BYTES)
+    normalised = unicodedata.normalize("NFKC", password).encode()
+    return hashlib.scrypt(
+        normalised, salt=salt, n=cost.n, r=cost.r, p=cost.p, maxmem=cost.memory_bytes, dklen=KEY_BYTES
+    )
 
 
 def _stored(cost: Cost, salt: bytes, key: bytes) -> str:
@@ -63,4 +65,4 @@ def _bytes(text: str) -> bytes:
     return base64.b64decode(text)
 
 
-NOBODYS = _stored(USUAL, bytes(SALT_BYTES), bytes(KEY_BYTES))
+DUMMY_HASH = _stored(DEFAULT_COST, bytes(SALT_BYTES), bytes(KEY_BYTES))

@@ -1,4 +1,4 @@
-"""Who is an administrator: our own accounts until they are disabled, GitHub's as long as the settings name them."""
+"""The administrator role: local accounts keep it until disabled, GitHub accounts while the settings list them."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -10,14 +10,16 @@ from assay.store.operations.audit import record_audit
 from assay.store.people.accounts import set_role
 
 
-async def give_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:
-    """The role that the settings name, for somebody whose login GitHub has just confirmed."""
+async def assign_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:
+    """Set the role from the settings, for an account whose login GitHub has just confirmed."""
     named = account.login.lower() in admin_logins
     return await _change(db, account, Role.SUPER_ADMIN if named else Role.USER)
 
 
-async def keep_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:
-    """The same, but never more than before: a login that GitHub has not just confirmed may be somebody else's now."""
+async def recheck_role(db: AsyncConnection, account: Account, admin_logins: Collection[str]) -> Account:
+    """Demote a GitHub account that the settings no longer list. Never promotes: an unconfirmed login may have passed
+    to another person.
+    """
     named = account.login.lower() in admin_logins
     return account if account.github_id is None or named else await _change(db, account, Role.USER)
 
