@@ -1,4 +1,4 @@
-"""Discovery by hand: run sources now, take in repositories by name, and see how the sources stand."""
+"""Admin routes of discovery: run sources, submit repositories by name, and read statistics."""
 
 import asyncio
 from dataclasses import replace
@@ -8,13 +8,13 @@ from litestar.params import JSONBody
 from litestar.status_codes import HTTP_200_OK
 
 from assay.app.app import App
-from assay.app.discovery import discovery_asked, open_crawler
-from assay.discover.all_sources import named
-from assay.discover.crawl import Asked, Crawler
-from assay.discover.dry_run import try_out
-from assay.discover.names import repository_named
-from assay.discover.source import Source
-from assay.discover.sources.named import Given
+from assay.app.discovery import crawl_request, open_crawler
+from assay.discover.all_sources import select_sources
+from assay.discover.crawl import Crawler, RunRequest
+from assay.discover.dry_run import dry_run_source
+from assay.discover.repository_names import parse_repository
+from assay.discover.source import DiscoverySource
+from assay.discover.sources.named_repositories import NamedRepositories
 from assay.model.account import Caller
 from assay.model.discovery import Candidate
 from assay.model.errors import Conflict
@@ -32,26 +32,29 @@ from assay.web.discovery.json import (
     DiscoveryStatsView,
     RunView,
     SourceStatsView,
+    present_coverage,
+    present_dry_run,
+    present_run,
+    present_source,
 )
-from assay.web.discovery.present import present_coverage, present_dry_run, present_run, present_source
 from assay.web.http.access import ADMIN
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.problems import problems
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
 
 BULK = "bulk"
 BULK_SECONDS = 60
 REFUSALS = problems(400, 401, 403, 413, 415, 503)
 
 
-@post("/", summary="Run a source, or all", status_code=HTTP_200_OK, responses={**REFUSALS, **problems(404)})
+@post("/", summary="Run discovery sources", status_code=HTTP_200_OK, responses={**REFUSALS, **problems(404)})
 async def run_discovery(assay: Assay, caller: CalledBy, data: JSONBody[DiscoveryBody]) -> DiscoveryRunsView:
-    """Side by side, for so many seconds; what is not through by then is gone on with by the next run."""
-    asked = discovery_asked(assay.settings, caller.name, max_results=data.max_results, is_asked_for=True)
-    asked = replace(asked, timeout_seconds=data.seconds)
+    """Run one source or all of them concurrently, for at most `seconds`; the next run resumes unfinished ones."""
+    request = crawl_request(assay.settings, caller.name, max_results=data.max_results, is_manual=True)
+    request = replace(request, timeout_seconds=data.seconds)
     async with open_crawler(assay) as crawler:
-        sources = named(crawler.sources, data.source)
+        sources = select_sources(crawler.sources, data.source)
         run = _try_out if data.dry_run else _run
-        views = await asyncio.gather(*(run(crawler, each, asked) for each in sources))
+        views = await asyncio.gather(*(run(crawler, each, request) for each in sources))
     if not data.dry_run:
         await _record(assay, caller, "discovery_run", data.source or "all", views)
     return DiscoveryRunsView(
@@ -64,34 +67,37 @@ async def run_discovery(assay: Assay, caller: CalledBy, data: JSONBody[Discovery
     )
 
 
-@post("/bulk", summary="Take in repositories", status_code=HTTP_200_OK, responses={**REFUSALS, **problems(409)})
+@post("/bulk", summary="Inspect repositories", status_code=HTTP_200_OK, responses={**REFUSALS, **problems(409)})
 async def bulk_discovery(assay: Assay, caller: CalledBy, data: JSONBody[DiscoveryBulkBody]) -> DiscoveryBulkView:
-    """Each is looked into now, also if it is known; one that is wrong does not stop the others."""
+    """Inspect repositories immediately and submit their skills, even if they are known.
+
+    An invalid repository does not affect the others.
+    """
     hosts = assay.settings.github_web_url, assay.settings.git_hosts
-    wanted = {text: repository_named(text, *hosts) for text in data.repositories}
-    names = {each.key: each for each in wanted.values() if each is not None}
-    source = Given([Candidate(each, changed_at=assay.clock.now()) for each in names.values()], BULK)
-    asked = discovery_asked(assay.settings, caller.name, is_asked_for=True)
+    requested = {text: parse_repository(text, *hosts) for text in data.repositories}
+    names = {each.key: each for each in requested.values() if each is not None}
+    source = NamedRepositories([Candidate(each, changed_at=assay.clock.now()) for each in names.values()], BULK)
+    request = crawl_request(assay.settings, caller.name, is_manual=True)
     async with open_crawler(assay) as crawler:
-        ended = await crawler.run(source, replace(asked, timeout_seconds=BULK_SECONDS))
+        ended = await crawler.run(source, replace(request, timeout_seconds=BULK_SECONDS))
     if ended is None:
-        raise Conflict("Another request of this kind is being worked on; send this one again.", code="discovery_busy")
+        raise Conflict("Another bulk request is in progress. Try again when it has finished.", code="discovery_busy")
     async with assay.store.begin() as db:
         records = await read_records(db, list(names.values()))
-    fresh = {name.lower(): number for name, number in ended.tally.repo_stats.items()}
+    enqueued = {name.lower(): count for name, count in ended.counters.repo_stats.items()}
     results = []
     for text in data.repositories:
-        name = wanted[text]
+        name = requested[text]
         record = records.get(str(name).lower()) if name else None
-        results.append(_item(text, record, fresh.get(str(name).lower(), 0)))
+        results.append(_item(text, record, enqueued.get(str(name).lower(), 0)))
     await _record(assay, caller, "discovery_bulk", f"{len(data.repositories)} repositories", [present_run(ended)])
     errors = sum(each.error is not None for each in results)
-    return DiscoveryBulkView(ok=True, enqueued=ended.tally.enqueued, errors=errors, results=results)
+    return DiscoveryBulkView(ok=True, enqueued=ended.counters.enqueued, errors=errors, results=results)
 
 
-@get("/stats", summary="How the sources stand", responses=problems(400, 401, 403, 503))
+@get("/stats", summary="Get discovery statistics", responses=problems(400, 401, 403, 503))
 async def discovery_stats(assay: Assay) -> DiscoveryStatsView:
-    """Of each source its last run, its next one, who runs it now, and what is wrong with it."""
+    """Return the last run, the next run, the lease and the alarms of each source, and the overall coverage."""
     now = assay.clock.now()
     async with assay.store.snapshot() as db:
         facts, runs = await read_discovery(db), await last_runs(db)
@@ -111,20 +117,22 @@ async def discovery_stats(assay: Assay) -> DiscoveryStatsView:
     )
 
 
-async def _run(crawler: Crawler, source: Source, asked: Asked) -> RunView:
-    ended = await crawler.run(source, asked)
+async def _run(crawler: Crawler, source: DiscoverySource, request: RunRequest) -> RunView:
+    ended = await crawler.run(source, request)
     if ended is not None:
         return present_run(ended)
-    return RunView(source.name, "busy", 0, 0, 0, 0, 0, 0, 0, 0, {}, "It is being run by somebody else.")
+    return RunView(source.name, "busy", 0, 0, 0, 0, 0, 0, 0, 0, {}, "The source is being run by another process.")
 
 
-async def _try_out(crawler: Crawler, source: Source, asked: Asked) -> RunView:
-    return present_dry_run(await try_out(crawler, source, asked))
+async def _try_out(crawler: Crawler, source: DiscoverySource, request: RunRequest) -> RunView:
+    return present_dry_run(await dry_run_source(crawler, source, request))
 
 
 def _item(text: str, record: RecordFacts | None, enqueued: int) -> BulkItemView:
     if record is None:
-        return BulkItemView(text, None, 0, 0, "It names no repository that can be read here.")
+        return BulkItemView(
+            text, None, 0, 0, "This is not the name or URL of a repository that this registry can read."
+        )
     return BulkItemView(text, record.state, record.skills, enqueued, record.problem)
 
 

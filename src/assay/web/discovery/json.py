@@ -1,21 +1,25 @@
-"""The JSON of discovery."""
+"""JSON of discovery."""
 
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
-from assay.model.discovery import MOST_RESULTS, RecordState, Tally
-from assay.web.http.json import View
-from assay.web.submissions.json import Body
+from assay.discover.dry_run import DryRun
+from assay.model.discovery import MAX_RESULTS_PER_RUN, RecordState, RunCounters
+from assay.store.discovery.runs import RunRecord
+from assay.store.discovery.sources import Coverage, DiscoveryFacts, SourceRecord
+from assay.web.http.json import Body, View
 
 LONGEST_SECONDS = 120
 MOST_REPOSITORIES = 100
-MaxResults = Annotated[int, msgspec.Meta(ge=1, le=MOST_RESULTS, description="New repositories at the most.")]
+MaxResults = Annotated[
+    int, msgspec.Meta(ge=1, le=MAX_RESULTS_PER_RUN, description="The maximum number of new repositories.")
+]
 
 
 class DiscoveryBody(Body, frozen=True):
-    """Which source, all if none is named; how much, how long; `dryRun` writes nothing."""
+    """The source to run, or all if it is null; with limits on results and time. `dryRun` writes nothing."""
 
     source: Annotated[str, msgspec.Meta(max_length=50)] | None = None
     dry_run: bool = False
@@ -24,7 +28,7 @@ class DiscoveryBody(Body, frozen=True):
 
 
 class DiscoveryBulkBody(Body, frozen=True):
-    """Up to 100 repositories, as `owner/name` or by their URL."""
+    """Up to 100 repositories, as `owner/name` or URL."""
 
     repositories: Annotated[
         list[Annotated[str, msgspec.Meta(max_length=500)]], msgspec.Meta(min_length=1, max_length=MOST_REPOSITORIES)
@@ -32,7 +36,7 @@ class DiscoveryBulkBody(Body, frozen=True):
 
 
 class RunView(View, frozen=True):
-    """A run and its counters. Of a dry run, `newRepositories` are the first that would have been taken."""
+    """A discovery run and its counters. A dry run lists the first repositories it would add in `newRepositories`."""
 
     source: str
     outcome: str
@@ -50,7 +54,7 @@ class RunView(View, frozen=True):
 
 
 class DiscoveryRunsView(View, frozen=True):
-    """The runs, and their sums."""
+    """The runs, and the totals of their counters."""
 
     ok: bool
     dry_run: bool
@@ -61,7 +65,7 @@ class DiscoveryRunsView(View, frozen=True):
 
 
 class BulkItemView(View, frozen=True):
-    """What became of a repository: where it stands, how many skills it has, how many of them are new."""
+    """The state of a repository, the number of its skills, and how many of them were enqueued."""
 
     repository: str
     state: RecordState | None
@@ -71,7 +75,7 @@ class BulkItemView(View, frozen=True):
 
 
 class DiscoveryBulkView(View, frozen=True):
-    """One result for each repository that was named, in their order."""
+    """One result for each requested repository, in the same order."""
 
     ok: bool
     enqueued: int
@@ -80,7 +84,11 @@ class DiscoveryBulkView(View, frozen=True):
 
 
 class SourceView(View, frozen=True):
-    """A source: when it ran, what it found, when it runs again, and since when it is run right now."""
+    """A discovery source. `runningUntil` is the end of the lease of the current run, or null if it is not running.
+
+    `flatRuns` counts consecutive runs that found nothing, `cut` the results of the current cycle that the service did
+    not return, and `failures` consecutive failed runs.
+    """
 
     name: str
     scheduled: bool
@@ -102,7 +110,7 @@ class SourceView(View, frozen=True):
 
 
 class CoverageView(View, frozen=True):
-    """How many of the repositories that discovery must find it has found in the last week; some that it has not."""
+    """The share of known repositories that discovery found in the last week, and examples of missing ones."""
 
     known: int
     covered: int
@@ -111,7 +119,7 @@ class CoverageView(View, frozen=True):
 
 
 class DiscoveryView(View, frozen=True):
-    """The sources, and what they cover."""
+    """The discovery sources, and their coverage of known repositories."""
 
     sources: list[SourceView]
     coverage: CoverageView
@@ -126,7 +134,7 @@ class SourceStatsView(View, frozen=True):
 
 
 class DiscoveryStatsView(View, frozen=True):
-    """Everything that is known of discovery."""
+    """The discovery sources with their last runs, coverage and alarms."""
 
     generated_at: datetime
     sources: list[SourceStatsView]
@@ -135,7 +143,7 @@ class DiscoveryStatsView(View, frozen=True):
 
 
 class HookView(View, frozen=True):
-    """What a message of GitHub led to: submissions that are looked at again; `duplicate` if it was taken before."""
+    """The number of submissions that were requeued. `duplicate` is true if the delivery was received before."""
 
     ok: bool
     event: str
@@ -143,7 +151,68 @@ class HookView(View, frozen=True):
     duplicate: bool = False
 
 
-def counters(tally: Tally) -> dict[str, int]:
-    """As fields of a view."""
+def _counters(counters: RunCounters) -> dict[str, int]:
     names = ("found", "new", "skipped_dedup", "looked", "enqueued", "existing", "errors")
-    return {name: getattr(tally, name) for name in names}
+    return {name: getattr(counters, name) for name in names}
+
+
+RUNNING = "running"
+
+
+def present_discovery(facts: DiscoveryFacts) -> DiscoveryView:
+    return DiscoveryView(
+        sources=[present_source(each) for each in facts.sources], coverage=present_coverage(facts.coverage)
+    )
+
+
+def present_coverage(coverage: Coverage) -> CoverageView:
+    return CoverageView(
+        known=coverage.known, covered=coverage.covered, share=round(coverage.share, 4), missing=list(coverage.missing)
+    )
+
+
+def present_source(source: SourceRecord) -> SourceView:
+    return SourceView(
+        name=source.name,
+        scheduled=source.is_scheduled,
+        running_until=source.lease_until,
+        next_run_at=source.next_run_at,
+        last_started_at=source.started_at,
+        last_finished_at=source.finished_at,
+        last_completed_at=source.completed_at,
+        last_found_at=source.found_at,
+        last_new_at=source.new_at,
+        runs=source.runs,
+        found=source.found,
+        flat_runs=source.flat_runs,
+        cut=source.cut,
+        failures=source.failures,
+        problem=source.problem,
+        sees_known=source.sees,
+        known_seen=source.known_now,
+    )
+
+
+def present_run(run: RunRecord) -> RunView:
+    outcome = run.outcome.value if run.outcome else RUNNING
+    return RunView(
+        source=run.source,
+        outcome=outcome,
+        calls=run.calls,
+        repo_stats=run.counters.repo_stats,
+        problem=run.problem,
+        new_repositories=None,
+        **_counters(run.counters),
+    )
+
+
+def present_dry_run(run: DryRun) -> RunView:
+    return RunView(
+        source=run.source,
+        outcome=run.outcome.value,
+        calls=run.calls,
+        repo_stats={},
+        problem=run.problem,
+        new_repositories=run.new,
+        **_counters(run.counters),
+    )

@@ -1,4 +1,4 @@
-"""Who may call what: a route declares its level, one guard decides, and what declares nothing is for admins only."""
+"""Access control: each route declares who may call it, administrators by default, and one guard enforces it."""
 
 from enum import StrEnum
 from typing import assert_never
@@ -10,16 +10,13 @@ from litestar.routes import HTTPRoute
 
 from assay.model.account import ANONYMOUS, Caller
 from assay.model.errors import Forbidden, Unauthenticated
-from assay.web.http.bearer import not_proved, shown_token
-from assay.web.http.caller import KEY_HEADER, Connection, has_lapsed, identify
-from assay.web.http.cross_site import is_safe, refuse_cross_site
-from assay.web.http.reader import wants_page
-from assay.web.http.redirects import LAPSED, SIGN_IN_PATH
+from assay.web.http.caller import KEY_HEADER, identify, needs_refresh, registry_token, unauthenticated
+from assay.web.http.context import Connection
+from assay.web.http.cookies import is_safe, require_same_origin
+from assay.web.http.redirects import SESSION_EXPIRED, SIGN_IN_PATH, wants_page
 
 
 class Access(StrEnum):
-    """Who may call a route."""
-
     PUBLIC = "public"
     ACCOUNT = "account"
     ADMIN = "admin"
@@ -27,8 +24,8 @@ class Access(StrEnum):
 
 # For the `opt` of a handler or router.
 PUBLIC = {"access": Access.PUBLIC}
-# The same, where not even a token is looked up: what answers when nothing else does.
-UNASKED = {**PUBLIC, "is_unasked": True}
+# Public, and the caller is not identified: for probes that must work without the database.
+UNIDENTIFIED = {**PUBLIC, "is_unidentified": True}
 ACCOUNT = {"access": Access.ACCOUNT}
 ADMIN = {"access": Access.ADMIN}
 
@@ -36,59 +33,69 @@ FOR_ADMINS_ONLY = ("/admin", "/api/v1/admin", "/api/v1/internal")
 SCHEMES = Components(
     security_schemes={
         "internalKey": SecurityScheme(
-            type="apiKey", name=KEY_HEADER, security_scheme_in="header", description="The key of the registry."
+            type="apiKey",
+            name=KEY_HEADER,
+            security_scheme_in="header",
+            description="The internal key of the registry, for operators and scan nodes.",
         ),
         "session": SecurityScheme(
             type="apiKey",
             name="assay_session",
             security_scheme_in="cookie",
-            description="A person who has signed in; `__Host-assay_session` over https.",
+            description="The session of a signed-in person. Over https the cookie is named `__Host-assay_session`.",
         ),
         "token": SecurityScheme(
-            type="http", scheme="bearer", description="A program of a person, by a token that begins with `vsk_`."
+            type="http",
+            scheme="bearer",
+            description="A personal access token, which begins with `vsk_`.",
         ),
     }
 )
-PROOFS: list[SecurityRequirement] = [{"internalKey": []}, {"session": []}, {"token": []}]
+CREDENTIALS: list[SecurityRequirement] = [{"internalKey": []}, {"session": []}, {"token": []}]
 
 
 async def check_access(connection: Connection, handler: BaseRouteHandler) -> None:
-    """The one decision, before anything of a request is looked at. Not a plain function, which would get a thread."""
-    if handler.opt.get("is_unasked"):
+    """Identify the caller and raise Unauthenticated or Forbidden unless they may call this route.
+
+    It is async because Litestar would run a plain function in a thread.
+    """
+    if handler.opt.get("is_unidentified"):
         return
-    if wants_page(connection) and not _is_about_signing_in(connection) and has_lapsed(connection):
-        raise Unauthenticated("Your session must be refreshed.", code=LAPSED)
+    if wants_page(connection) and not _is_sign_in(connection) and needs_refresh(connection):
+        raise Unauthenticated("Your session must be refreshed.", code=SESSION_EXPIRED)
     caller = await identify(connection)
     if not is_safe(connection):
-        _refuse_in_anothers_name(connection, caller)
+        _check_write(connection, caller)
     if not _may(access_of(handler), caller):
-        raise Forbidden("This is for administrators only.") if caller.is_signed_in else not_proved(connection)
+        raise Forbidden("This is for administrators only.") if caller.is_signed_in else unauthenticated(connection)
 
 
 def access_of(handler: BaseRouteHandler) -> Access:
-    """The level that a route has declared."""
     return Access.PUBLIC if _is_options(handler) else Access(handler.opt.get("access", Access.ADMIN))
 
 
 def check_routes(app: Litestar) -> None:
-    """No start with a route that is open where only admins may go. The description says who may call what."""
+    """Document who may call each route, and raise PermissionError if an admin path is open to others."""
     for route in app.routes:
         if not isinstance(route, HTTPRoute):
-            raise TypeError(f"{route.path}: only HTTP routes have a level of access.")
+            raise TypeError(f"{route.path}: only HTTP routes have an access level.")
         for handler in route.route_handlers:
             access = access_of(handler)
-            if access is not Access.ADMIN and _is_closed(route.path) and not _is_options(handler):
-                raise PermissionError(f"{route.path}: it must be for admins only, not {access.value}.")
-            handler.security = [] if access is Access.PUBLIC else PROOFS
+            if access is not Access.ADMIN and _is_admin_path(route.path) and not _is_options(handler):
+                raise PermissionError(f"{route.path}: it must be for administrators only, not {access.value}.")
+            handler.security = [] if access is Access.PUBLIC else CREDENTIALS
 
 
-def _refuse_in_anothers_name(connection: Connection, caller: Caller) -> None:
-    """What is written is written in the name that was meant, also where nobody has to say one."""
-    # A cookie goes along with what another site sends; a token does not.
+def _check_write(connection: Connection, caller: Caller) -> None:
+    """Refuse writes that a foreign page sends with a session cookie, and writes with an invalid token.
+
+    A public route would otherwise record a write with an invalid token as anonymous.
+    """
+    # Browsers attach cookies to requests of other sites; they do not attach tokens.
     if caller.is_signed_in and not caller.by_token:
-        refuse_cross_site(connection)
-    if caller == ANONYMOUS and shown_token(connection) is not None and not _is_about_signing_in(connection):
-        raise not_proved(connection)
+        require_same_origin(connection)
+    if caller == ANONYMOUS and registry_token(connection) is not None and not _is_sign_in(connection):
+        raise unauthenticated(connection)
 
 
 def _may(access: Access, caller: Caller) -> bool:
@@ -103,14 +110,14 @@ def _may(access: Access, caller: Caller) -> bool:
             assert_never(access)
 
 
-def _is_closed(path: str) -> bool:
+def _is_admin_path(path: str) -> bool:
     return any(path == prefix or path.startswith(f"{prefix}/") for prefix in FOR_ADMINS_ONLY)
 
 
-def _is_about_signing_in(connection: Connection) -> bool:
+def _is_sign_in(connection: Connection) -> bool:
     return connection.scope["path"].startswith(("/auth/", "/api/v1/auth/", SIGN_IN_PATH))
 
 
 def _is_options(handler: BaseRouteHandler) -> bool:
-    """The framework's own answer to OPTIONS, which says no more than what methods there are."""
+    """Return whether this is Litestar's own OPTIONS handler, which only lists the methods of a path."""
     return handler.fn.__module__ == HTTPRoute.__module__

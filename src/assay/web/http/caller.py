@@ -1,30 +1,28 @@
-"""Who is asking: the internal key, a person whose session any process can check by itself, or a program of theirs whose
-token is looked up."""
+"""The caller of a request: the internal key, a session, a bearer token, or none of them (anonymous).
+
+A session is verified from its cookie alone; only a bearer token needs the database.
+"""
 
 import hashlib
 import hmac
-from typing import Any
-
-from litestar.connection import ASGIConnection
 
 from assay.accounts.sessions import AccessClaims
-from assay.accounts.signed_claims import Purpose, is_over
-from assay.accounts.tokens import caller_by_token
-from assay.app.app import App
-from assay.app.sign_in import open_seal
+from assay.accounts.signed_claims import ClaimsPurpose, is_expired
+from assay.accounts.tokens import PREFIX, caller_by_token
+from assay.app.app import App, open_claims_signer
 from assay.model.account import ANONYMOUS, INTERNAL_KEY, Caller, Role
+from assay.model.errors import Unauthenticated
 from assay.settings import Settings
-from assay.web.http.bearer import shown_token
-from assay.web.http.context import behind
+from assay.web.http.context import Connection, registry_of
 from assay.web.http.cookies import session_token
 
 KEY_HEADER = "X-Internal-Key"
-Connection = ASGIConnection[Any, Any, Any, Any]
+EXCHANGE_PATH = "/api/v1/auth/github/exchange-for-vsk-token"
 
 
 async def identify(connection: Connection) -> Caller:
-    """Who is asking. A token is looked up here, once a request; nothing else needs the database."""
-    assay, token = registry_of(connection), shown_token(connection)
+    """Return the caller, and look up a bearer token in the database."""
+    assay, token = registry_of(connection), registry_token(connection)
     if token is not None and KEY_HEADER not in connection.headers:
         async with assay.store.begin() as db:
             found = await caller_by_token(db, token, assay.settings.admin_logins, assay.clock.now())
@@ -33,7 +31,7 @@ async def identify(connection: Connection) -> Caller:
 
 
 def caller_of(connection: Connection) -> Caller:
-    """Who is asking, found out once a request. What is wrong, or over, proves nothing."""
+    """Return the caller, identified once per request; invalid or expired credentials make it anonymous."""
     if "caller" not in connection.state:
         connection.state["caller"] = _identify(connection, registry_of(connection))
     caller: Caller = connection.state["caller"]
@@ -41,43 +39,61 @@ def caller_of(connection: Connection) -> Caller:
 
 
 def session_of(connection: Connection) -> AccessClaims | None:
-    """What the access token says, if it is one of ours; it may be over."""
+    """Return the claims of the access token if its signature is valid; it may have expired."""
     assay = registry_of(connection)
     token = session_token(connection, assay.settings)
     if token is None:
         return None
-    return open_seal(assay.settings).read(Purpose.SESSION, token, AccessClaims, assay.clock.now())
+    return open_claims_signer(assay.settings).read(ClaimsPurpose.SESSION, token, AccessClaims, assay.clock.now())
 
 
-def has_lapsed(connection: Connection) -> bool:
-    """Whether there is a session whose access token is over: it may be refreshed."""
+def needs_refresh(connection: Connection) -> bool:
+    """Return whether the request has a session whose access token has expired."""
     session = session_of(connection)
-    return session is not None and is_over(session, registry_of(connection).clock.now())
+    return session is not None and is_expired(session, registry_of(connection).clock.now())
 
 
-def registry_of(connection: Connection) -> App:
-    """The registry that this request is for."""
-    return behind(connection.scope).assay
+def registry_token(connection: Connection) -> str | None:
+    """Return the bearer token if it has the prefix of this registry's tokens; those of other issuers are ignored."""
+    bearer = _bearer(connection)
+    return bearer if bearer is not None and bearer.startswith(PREFIX) else None
+
+
+def unauthenticated(connection: Connection) -> Unauthenticated:
+    """Return the error for a request without valid credentials, with a hint that fits what it sent."""
+    if registry_token(connection) is not None:
+        return Unauthenticated("This token is unknown, revoked or expired. Sign in again or create another token.")
+    if _bearer(connection) is not None:
+        return Unauthenticated(
+            "This token was not issued by this registry. "
+            f"A token issued by GitHub can be exchanged at POST {EXCHANGE_PATH}."
+        )
+    return Unauthenticated("Sign in, or send a valid key or token.")
+
+
+def _bearer(connection: Connection) -> str | None:
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _identify(connection: Connection, assay: App) -> Caller:
     key = connection.headers.get(KEY_HEADER)
     if key is not None:
         return INTERNAL_KEY if _is_internal_key(key, assay.settings) else ANONYMOUS
-    if shown_token(connection) is not None:
+    if registry_token(connection) is not None:
         return ANONYMOUS
     session = session_of(connection)
-    if session is None or is_over(session, assay.clock.now()):
+    if session is None or is_expired(session, assay.clock.now()):
         return ANONYMOUS
     return Caller(session.sub, session.login, is_admin=session.role is Role.SUPER_ADMIN)
 
 
-def _is_internal_key(given: str, settings: Settings) -> bool:
-    """Compared with both keys, whole, as digests: the time it takes tells neither the key nor how many there are."""
+def _is_internal_key(key: str, settings: Settings) -> bool:
+    """Compare the digest with both keys in constant time, so that timing reveals neither a key nor their number."""
     if settings.internal_key is None:
         return False
     keys = (settings.internal_key, settings.internal_key_previous or settings.internal_key)
-    # A header is bytes; the framework has read them as Latin-1.
-    digest = hashlib.sha256(given.encode("latin-1")).digest()
-    matches = [hmac.compare_digest(digest, hashlib.sha256(key.get_secret_value().encode()).digest()) for key in keys]
+    # Litestar decodes headers as Latin-1.
+    digest = hashlib.sha256(key.encode("latin-1")).digest()
+    matches = [hmac.compare_digest(digest, hashlib.sha256(each.get_secret_value().encode()).digest()) for each in keys]
     return any(matches)

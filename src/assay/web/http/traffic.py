@@ -1,4 +1,4 @@
-"""How many requests, how long: by route and known method, never by path, so that the number of series is bounded."""
+"""HTTP metrics by route template and known method, never by path, so that the number of series stays bounded."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from assay.serve.feed.subscribers import Audience
+from assay.serve.feed.subscribers import Subscribers
 from assay.web.http.sse import EVENT_STREAM
 
 METHODS = frozenset(method.value for method in HttpMethod)
@@ -29,18 +29,18 @@ class Traffic:
             "assay_http_requests", "Requests answered.", [*labels, "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "assay_http_request_seconds", "Seconds until the answer is sent.", labels, registry=self.registry
+            "assay_http_request_seconds", "Seconds until the response is sent.", labels, registry=self.registry
         )
 
-    def watch(self, audience: Audience) -> None:
-        """Show who listens to live events."""
-        self.registry.register(_Listening(audience))
+    def watch(self, subscribers: Subscribers) -> None:
+        """Export metrics about the subscribers of live events."""
+        self.registry.register(_SubscriberMetrics(subscribers))
 
 
 def count_requests(app: ASGIApp, traffic_of: Callable[[Scope], Traffic]) -> ASGIApp:
-    """Counts every request that passes; around the router, so that what no route answers counts too."""
+    """Wrap the router and count every request, including those that match no route."""
 
-    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
             return await app(scope, receive, send)
         traffic = traffic_of(scope)
@@ -56,39 +56,38 @@ def count_requests(app: ASGIApp, traffic_of: Callable[[Scope], Traffic]) -> ASGI
             traffic.requests.labels(method, route, status).inc()
             traffic.seconds.labels(method, route).observe(perf_counter() - started)
 
-        async def noting(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if _has_no_end(message):
+                if _is_stream(message):
                     count()
             await send(message)
 
         try:
-            await app(scope, receive, noting)
+            await app(scope, receive, send_counted)
         finally:
             count()
         return None
 
-    return counted
+    return serve
 
 
 @dataclass(frozen=True)
-class _Listening(Collector):
-    """The audience of this process, as it is when the metrics are read."""
+class _SubscriberMetrics(Collector):
+    """Metrics about live event streams, read when they are scraped."""
 
-    audience: Audience
+    subscribers: Subscribers
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        """The numbers of the moment."""
-        tally = self.audience.tally
-        yield GaugeMetricFamily("assay_listeners", "Open streams of live events.", len(self.audience))
-        yield CounterMetricFamily("assay_events_sent", "Live events sent, all streams together.", tally.events_sent)
+        stats = self.subscribers.stats
+        yield GaugeMetricFamily("assay_listeners", "Open streams of live events.", len(self.subscribers))
+        yield CounterMetricFamily("assay_events_sent", "Live events sent, over all streams.", stats.events_sent)
         yield CounterMetricFamily(
-            "assay_listeners_dropped", "Streams cut off because they did not keep up.", tally.listeners_dropped
+            "assay_listeners_dropped", "Streams closed because the client did not keep up.", stats.subscribers_dropped
         )
 
 
-def _has_no_end(start: HTTPResponseStartEvent) -> bool:
-    """Whether this is a stream, which has been answered when it begins."""
+def _is_stream(start: HTTPResponseStartEvent) -> bool:
+    """Return whether the response is an event stream, which counts as answered when it starts."""
     return any(name.lower() == b"content-type" and value.decode() == EVENT_STREAM for name, value in start["headers"])

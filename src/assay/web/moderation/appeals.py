@@ -1,4 +1,4 @@
-"""Appeals: what the author of a refused submission says against it."""
+"""Appeals against the refusal of a submission."""
 
 from typing import Annotated
 from uuid import UUID
@@ -8,25 +8,24 @@ from litestar import post
 from litestar.params import FromPath, JSONBody
 from litestar.status_codes import HTTP_200_OK
 
-from assay.model.appeal import LONGEST, SHORTEST
-from assay.moderation.appeal import appeal
+from assay.model.moderation import MAX_STATEMENT_LENGTH, MIN_STATEMENT_LENGTH
+from assay.moderation.appeal import file_appeal
 from assay.web.http.access import ACCOUNT
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.json import AppealView
-from assay.web.http.present import present_appeal
-from assay.web.http.problems import problems
-from assay.web.submissions.json import LARGEST_REQUEST_BYTES, Body
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
+from assay.web.http.json import LARGEST_REQUEST_BYTES, Body
+from assay.web.submissions.json import AppealView, present_appeal
 
 
 class AppealBody(Body, frozen=True):
-    """Why the refusal is a mistake."""
+    """An explanation of why the refusal is a mistake."""
 
-    text: Annotated[str, msgspec.Meta(min_length=SHORTEST, max_length=LONGEST)]
+    text: Annotated[str, msgspec.Meta(min_length=MIN_STATEMENT_LENGTH, max_length=MAX_STATEMENT_LENGTH)]
 
 
 @post(
     "/{submission_id:str}/appeal",
-    summary="Appeal",
+    summary="Appeal against a refusal",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 429, 503),
     opt=ACCOUNT,
@@ -35,6 +34,9 @@ class AppealBody(Body, frozen=True):
 async def appeal_submission(
     assay: Assay, caller: CalledBy, submission_id: FromPath[UUID], data: JSONBody[AppealBody]
 ) -> AppealView:
-    """Once for the same files, by whoever submitted them or owns the repository: a reviewer looks and answers."""
+    """Ask a reviewer to decide about a refused submission.
+
+    Only the submitter and the owner of the repository may appeal, and only once for the same content.
+    """
     async with assay.store.begin() as db:
-        return present_appeal(await appeal(db, submission_id, data.text, caller, assay.clock), with_text=True)
+        return present_appeal(await file_appeal(db, submission_id, data.text, caller, assay.clock), with_text=True)

@@ -1,4 +1,4 @@
-"""Suppressions: findings that do not count until a date."""
+"""Suppressions: findings that reviewers exclude until a date."""
 
 from datetime import datetime
 from typing import Annotated
@@ -11,35 +11,34 @@ from litestar.status_codes import HTTP_200_OK
 
 from assay.app.app import App
 from assay.model.account import Caller
-from assay.model.suppression import Scope, Suppression
+from assay.model.moderation import Suppression, SuppressionScope
 from assay.model.text import WITHOUT_NUL
-from assay.moderation.suppress import Wanted, lift, suppress
-from assay.moderation.withdraw import remark
+from assay.moderation.suppress import SuppressionRequest, lift_suppression, suppress
+from assay.moderation.withdraw import status_reason
 from assay.serve.moderation.lists import read_suppressions
 from assay.web.http.access import ADMIN
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.json import View
-from assay.web.http.problems import problems
-from assay.web.moderation.reviews_json import SuppressionView, present_suppression
-from assay.web.submissions.json import LARGEST_REQUEST_BYTES, Body
-from assay.web.versions.json import Why
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
+from assay.web.http.json import LARGEST_REQUEST_BYTES, Body, View
+from assay.web.moderation.json import SuppressionView, present_suppression
+from assay.web.versions.json import PublicReason
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=WITHOUT_NUL)]
 
 
 class SuppressBody(Body, frozen=True):
-    """A finding of the submission: which rule in which file, until when, and why."""
+    """The finding to suppress, by rule and file; the end date and the reason."""
 
     rule_id: Name
     file: Name
     until: Moment
-    reason: Why
-    scope: Scope = Scope.CONTENT
+    reason: PublicReason
+    scope: SuppressionScope = SuppressionScope.CONTENT
 
 
 class SuppressedFindingView(View, frozen=True):
-    """The suppression, and how many submissions are looked at again because of it."""
+    """The suppression, and the number of submissions that are requeued because of it."""
 
     suppression: SuppressionView
     submissions: int
@@ -52,28 +51,30 @@ class SuppressionsPageView(View, frozen=True):
     next_cursor: str | None
 
 
-class LiftBody(Body, frozen=True):
-    """Why the finding counts again."""
+class EndSuppressionBody(Body, frozen=True):
+    """The reason for ending the suppression."""
 
-    reason: Why
+    reason: PublicReason
 
 
 @get("/suppressions", summary="List suppressions", responses=problems(400, 401, 403, 503))
 async def list_suppressions(
     assay: Assay,
     holding: Annotated[
-        bool | None, QueryParameter(description="Only those that hold, or only those that ended.")
+        bool | None, QueryParameter(description="Only suppressions in force (`true`), or only ended ones.")
     ] = None,
     rule_id: Annotated[
         str | None,
-        QueryParameter(name="ruleId", max_length=100, pattern=WITHOUT_NUL, description="Only of this rule."),
+        QueryParameter(
+            name="ruleId", max_length=100, pattern=WITHOUT_NUL, description="Only suppressions of this rule."
+        ),
     ] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=100, description="Rows on a page.")] = 50,
+    limit: Annotated[int, QueryParameter(ge=1, le=100, description="The maximum number of rows per page.")] = 50,
     cursor: Annotated[
-        str | None, QueryParameter(max_length=200, description="`nextCursor` of the page before.")
+        str | None, QueryParameter(max_length=200, description="The `nextCursor` of the previous page.")
     ] = None,
 ) -> SuppressionsPageView:
-    """Newest first."""
+    """List suppressions, newest first."""
     async with assay.store.snapshot() as db:
         page = await read_suppressions(db, holding=holding, rule_id=rule_id, limit=limit, cursor=cursor)
     return SuppressionsPageView(
@@ -91,10 +92,13 @@ async def list_suppressions(
 async def add_suppression(
     assay: Assay, caller: CalledBy, submission_id: FromPath[UUID], data: JSONBody[SuppressBody]
 ) -> SuppressedFindingView:
-    """The policy judges without it until then; it stays visible, and what is blocked stays blocked."""
-    wanted = Wanted(submission_id, data.rule_id, data.file, data.scope, data.until)
-    new, looked_at = await suppress_as(assay, caller, wanted, data.reason)
-    return SuppressedFindingView(suppression=present_suppression(new), submissions=looked_at)
+    """Exclude a finding from the verdict until a date.
+
+    The finding stays visible, and blocked skills stay blocked.
+    """
+    request = SuppressionRequest(submission_id, data.rule_id, data.file, data.scope, data.until)
+    new, requeued = await suppress_as(assay, caller, request, data.reason)
+    return SuppressedFindingView(suppression=present_suppression(new), submissions=requeued)
 
 
 @delete(
@@ -105,19 +109,19 @@ async def add_suppression(
     request_max_body_size=LARGEST_REQUEST_BYTES,
 )
 async def remove_suppression(
-    assay: Assay, caller: CalledBy, suppression_id: FromPath[UUID], data: JSONBody[LiftBody]
+    assay: Assay, caller: CalledBy, suppression_id: FromPath[UUID], data: JSONBody[EndSuppressionBody]
 ) -> SuppressionView:
-    """The finding counts again, and what was published with its help is judged anew."""
-    why = remark("lifted", data.reason, at=assay.clock.now(), by=caller.name)
+    """Count the finding again, and re-evaluate the submissions that were published because of the suppression."""
+    why = status_reason("lifted", data.reason, at=assay.clock.now(), by=caller.name)
     async with assay.store.begin() as db:
-        return present_suppression(await lift(db, suppression_id, why))
+        return present_suppression(await lift_suppression(db, suppression_id, why))
 
 
-async def suppress_as(assay: App, caller: Caller, wanted: Wanted, reason: str) -> tuple[Suppression, int]:
-    """The same for the page."""
-    why = remark("suppressed", reason, at=assay.clock.now(), by=caller.name)
+async def suppress_as(assay: App, caller: Caller, request: SuppressionRequest, reason: str) -> tuple[Suppression, int]:
+    """Suppress a finding as this caller, for the API and the review page."""
+    why = status_reason("suppressed", reason, at=assay.clock.now(), by=caller.name)
     async with assay.store.begin() as db:
-        return await suppress(db, wanted, why)
+        return await suppress(db, request, why)
 
 
 router = Router(

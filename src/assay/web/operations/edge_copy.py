@@ -1,27 +1,25 @@
-"""The copy at the edge, for administrators: make it anew, and compare it with the tables."""
+"""Admin routes of the edge copy: rebuild it, and compare it with the tables."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 from litestar import Router, get, post
 from litestar.status_codes import HTTP_200_OK
 
-from assay.app.maintenance import backfill_of
-from assay.edge.values import RebuildValue
-from assay.edge_sync.drift import Difference, Kind, SkillsHealth, read_skills_health
+from assay.app.maintenance import make_backfill
+from assay.edge_sync.drift import DriftKind, SkillsHealth, read_skills_health
 from assay.edge_sync.rebuild import rebuild
 from assay.serve.skills.starter import starter_skills
 from assay.store.operations.audit import record_audit
 from assay.web.http.access import ADMIN
-from assay.web.http.dependencies import Assay, CalledBy
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
 from assay.web.http.json import View
-from assay.web.http.problems import problems
 
 
 class RebuildView(View, frozen=True):
-    """How many listings were written, values could not be read, other names lead to no live listing, and listings that
-    only the copy knew were submitted again.
+    """The result of a rebuild: listings written, values that could not be read, aliases that lead to no live listing,
+    and listings found only in the edge copy, which were submitted again (`prismaBackfilled`).
     """
 
     ok: bool
@@ -32,14 +30,14 @@ class RebuildView(View, frozen=True):
 
 
 class DifferenceView(msgspec.Struct, frozen=True, kw_only=True):
-    """One key at which the copy and the tables differ."""
+    """A key at which the edge copy and the tables differ."""
 
     key: str
-    kind: Kind
+    kind: DriftKind
 
 
 class ProjectorView(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the copy is behind the changes: in serials and in seconds."""
+    """The lag of the edge copy behind the change feed, in serials and in seconds."""
 
     serial: int
     newest_serial: int
@@ -49,7 +47,7 @@ class ProjectorView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RebuildAtView(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a rebuild has come that is under way, or was cut short: its stage, and the listings written so far."""
+    """The progress of a rebuild that is running or was interrupted: its stage, and the listings written so far."""
 
     stage: str
     rebuilt: int
@@ -59,9 +57,10 @@ class RebuildAtView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SkillsHealthView(msgspec.Struct, frozen=True, kw_only=True):
-    """The sources of the catalogue side by side; `prisma_count` is the number of rows. `differences` has the first 100.
+    """The edge copy compared with the tables. `prisma_count` is the number of rows in the tables.
 
-    A difference that the projector has not come to yet is none: `on_their_way` counts those.
+    `differences` lists the first 100. Differences that the projector has yet to apply do not count as drift;
+    `on_their_way` counts them.
     """
 
     kv_index_count: int | None
@@ -81,13 +80,16 @@ class SkillsHealthView(msgspec.Struct, frozen=True, kw_only=True):
 
 @post(
     "/rebuild-index",
-    summary="Make the edge copy anew from the tables",
+    summary="Rebuild the edge copy",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 409, 503),
 )
 async def rebuild_index(assay: Assay, caller: CalledBy) -> RebuildView:
-    """Safe at any time. One that was cut short is gone on with; listings that only the copy has are submitted again."""
-    done = await rebuild(assay.store, assay.edge, assay.clock.now, backfill=backfill_of(assay, caller.name))
+    """Rebuild the edge copy from the tables. Safe to run at any time; resumes if interrupted.
+
+    Listings that exist only in the edge copy are submitted again.
+    """
+    done = await rebuild(assay.store, assay.edge, assay.clock.now, backfill=make_backfill(assay, caller.name))
     view = RebuildView(
         ok=True,
         rebuilt=done.rebuilt,
@@ -102,12 +104,12 @@ async def rebuild_index(assay: Assay, caller: CalledBy) -> RebuildView:
 
 @get("/health/skills", summary="Compare the edge copy with the tables", responses=problems(400, 401, 403, 503))
 async def skills_health(assay: Assay) -> SkillsHealthView:
-    """Every listing with its key and every key with its listing; what to run is in the recommendations."""
+    """Compare every listing with its key and every key with its listing, and recommend what to run on drift."""
     return present_skills_health(await read_skills_health(assay.store, assay.edge))
 
 
 def present_skills_health(health: SkillsHealth) -> SkillsHealthView:
-    """As it is answered and printed."""
+    """Present the comparison, for the API and the command line."""
     seen, lag = health.comparison, health.lag
     projector = None
     if lag is not None:
@@ -126,22 +128,12 @@ def present_skills_health(health: SkillsHealth) -> SkillsHealthView:
         drift_detected=bool(health.drifts),
         drifts=health.drifts,
         recommendations=health.recommendations,
-        differences=_present(seen.differences),
+        differences=msgspec.convert(seen.differences, list[DifferenceView], from_attributes=True),
         difference_count=seen.total,
-        on_their_way=seen.on_their_way,
+        on_their_way=seen.pending,
         counter_count=health.counted,
         projector=projector,
-        rebuild=_present_rebuild(health.rebuild) if health.rebuild else None,
-    )
-
-
-def _present(differences: Sequence[Difference]) -> list[DifferenceView]:
-    return [DifferenceView(key=each.key, kind=each.kind) for each in differences]
-
-
-def _present_rebuild(at: RebuildValue) -> RebuildAtView:
-    return RebuildAtView(
-        stage=at.stage, rebuilt=at.rebuilt, errors=at.errors, started_at=at.started_at, updated_at=at.updated_at
+        rebuild=msgspec.convert(health.rebuild, RebuildAtView, from_attributes=True) if health.rebuild else None,
     )
 
 

@@ -1,5 +1,6 @@
 """`/healthz`, `/readyz`, `/metrics`."""
 
+import msgspec
 from litestar import MediaType, Response, get
 from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -12,34 +13,47 @@ from assay.serve.queue.health import QueueHealth, read_queue_health
 from assay.serve.submissions.stats import Stats, read_stats
 from assay.settings import SECRET_FIELDS
 from assay.store.repositories.call_budgets import list_calls_left
-from assay.web.http.access import PUBLIC, UNASKED
-from assay.web.http.dependencies import Assay, Counted
-from assay.web.http.json import CheckView, ReadinessView
-from assay.web.http.problems import answer, problems
-from assay.web.operations.discovery_metrics import DiscoveryMetrics
-from assay.web.operations.edge_metrics import read_edge_metrics
-from assay.web.operations.github_metrics import GitHubMetrics
-from assay.web.operations.queue_metrics import QueueMetrics
+from assay.web.http.access import PUBLIC, UNIDENTIFIED
+from assay.web.http.context import Assay, Counted
+from assay.web.http.errors import problems, response_spec
+from assay.web.http.json import View
+from assay.web.operations.metrics import DiscoveryMetrics, GitHubMetrics, QueueMetrics, read_edge_metrics
+
+
+class CheckView(View, frozen=True):
+    """One readiness check."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class ReadinessView(View, frozen=True):
+    """Readiness of this process, with the checks that it depends on."""
+
+    ready: bool
+    checks: list[CheckView]
+
 
 READINESS = {
     **problems(400),
-    HTTP_503_SERVICE_UNAVAILABLE: answer(ReadinessView, "It cannot; the checks say why."),
+    HTTP_503_SERVICE_UNAVAILABLE: response_spec(ReadinessView, "The process is not ready; the checks say why."),
 }
 
 
-@get("/healthz", tags=["health"], summary="Is this process alive?", opt=UNASKED, responses=problems(400))
+@get("/healthz", tags=["health"], summary="Check liveness", opt=UNIDENTIFIED, responses=problems(400))
 async def healthz() -> dict[str, str]:
-    """Answers as long as the process does; asks nobody else."""
+    """Respond as long as the process runs, without checking any dependency."""
     return {"status": "ok", "version": __version__}
 
 
-@get("/readyz", tags=["health"], summary="Can this process do its work?", opt=PUBLIC, responses=READINESS)
+@get("/readyz", tags=["health"], summary="Check readiness", opt=PUBLIC, responses=READINESS)
 async def readyz(assay: Assay) -> Response[ReadinessView]:
-    """503 with the reason if the database, its schema or a secret is missing."""
+    """Check the database, its schema and the secrets; responds with 503 and the reason if one of them is missing."""
     secrets_present = all(getattr(assay.settings, name) for name in SECRET_FIELDS)
     checks = await check_readiness(assay.store, secrets_present)
     ready = all(check.ok for check in checks)
-    views = [CheckView(name=check.name, ok=check.ok, detail=check.detail) for check in checks]
+    views = msgspec.convert(checks, list[CheckView], from_attributes=True)
     status = HTTP_200_OK if ready else HTTP_503_SERVICE_UNAVAILABLE
     return Response(ReadinessView(ready=ready, checks=views), status_code=status)
 
@@ -47,13 +61,16 @@ async def readyz(assay: Assay) -> Response[ReadinessView]:
 @get(
     "/metrics",
     tags=["health"],
-    summary="Prometheus metrics",
+    summary="Get Prometheus metrics",
     opt=PUBLIC,
     media_type=MediaType.TEXT,
     responses=problems(400, 503),
 )
 async def metrics(assay: Assay, traffic: Counted) -> str:
-    """The numbers of the queue and of this process; an unreachable database is an error, never a zero."""
+    """Return the metrics of the registry and of this process.
+
+    Responds with 503 if the database is unavailable; unknown values are never reported as zero.
+    """
     now = assay.clock.now()
     async with assay.store.snapshot() as db:
         stats = await read_stats(db, now)
@@ -72,5 +89,5 @@ def _registry(stats: Stats, health: QueueHealth, *others: Collector) -> Collecto
     submissions = Gauge("assay_submissions", "Submissions by state.", ["state"], registry=registry)
     for state, number in stats.by_state.items():
         submissions.labels(state.value).set(number)
-    Gauge("assay_skills", "Skills listed.", registry=registry).set(stats.skills)
+    Gauge("assay_skills", "Live listings.", registry=registry).set(stats.skills)
     return registry

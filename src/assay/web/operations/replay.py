@@ -1,4 +1,4 @@
-"""Another ruleset, for administrators: which published skills it would not publish, before it is activated."""
+"""Ruleset replays: which published skills another ruleset would not publish, before it is activated."""
 
 from typing import Annotated
 from uuid import UUID
@@ -16,17 +16,16 @@ from assay.scan.ruleset import Ruleset, parse_ruleset
 from assay.store.operations.audit import record_audit
 from assay.store.scans.replays import list_flips
 from assay.web.http.access import ADMIN
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.json import View
-from assay.web.http.problems import problems
-from assay.web.submissions.json import Body
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
+from assay.web.http.json import Body, View
 
-LARGEST_RULESET = 2_000_000
+MAX_RULESET_CHARACTERS = 2_000_000
 REFUSALS = problems(400, 401, 403, 503)
 
 
 class ReplayBody(Body, frozen=True):
-    """All files of a ruleset by name, or none for the one that this process has; and after which listing to go on."""
+    """All files of a ruleset by name, or null for the active one. Set `after` to continue behind that listing."""
 
     files: dict[str, str] | None = None
     after: UUID | None = None
@@ -34,7 +33,7 @@ class ReplayBody(Body, frozen=True):
 
 
 class ReplayView(View, frozen=True):
-    """What was done. Ask again with `after` until it is null; what was scanned before is not scanned again."""
+    """The progress of a replay. Repeat the request with `after` until it is null; no content is scanned twice."""
 
     ruleset: str
     scanned: int
@@ -55,7 +54,7 @@ class FlipView(View, frozen=True):
 
 
 class FlipsView(View, frozen=True):
-    """Some of them, in the order of their ids."""
+    """A page of published skills that the ruleset would not publish, ordered by id."""
 
     ruleset: str
     flips: list[FlipView]
@@ -64,29 +63,29 @@ class FlipsView(View, frozen=True):
 
 @post(
     "/",
-    summary="Try a ruleset on what is published",
+    summary="Replay a ruleset",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 413, 415, 503),
 )
 async def run_replay(assay: Assay, caller: CalledBy, data: JSONBody[ReplayBody]) -> ReplayView:
-    """Scans some published contents with it and keeps what it says; nothing that is published changes."""
-    ruleset = assay.ruleset if data.files is None else _parsed(data.files)
+    """Scan published contents with a ruleset and record the verdicts, without changing anything published."""
+    ruleset = assay.ruleset if data.files is None else _parse(data.files)
     done = await open_replay(assay).run(ruleset, after=data.after, at_most=data.limit)
     async with assay.store.begin() as db:
         await record_audit(db, caller.name, "ruleset_replayed", ruleset.version, {"scanned": done.scanned})
     return ReplayView(ruleset=ruleset.version, scanned=done.scanned, unreadable=done.unreadable, after=done.after)
 
 
-@get("/", summary="What a ruleset would change", responses=REFUSALS)
+@get("/", summary="List what a ruleset would change", responses=REFUSALS)
 async def get_replay(
     assay: Assay,
     ruleset: Annotated[
         str, QueryParameter(max_length=100, pattern=WITHOUT_NUL, description="The version of the ruleset.")
     ],
     after: FromQuery[UUID | None] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=500)] = 100,
+    limit: Annotated[int, QueryParameter(ge=1, le=500, description="Skills per page.")] = 100,
 ) -> FlipsView:
-    """The published skills that it would not publish, as far as it has been tried."""
+    """List the published skills that the ruleset would not publish, among those replayed so far."""
     async with assay.store.snapshot() as db:
         flips = await list_flips(db, ruleset, after, limit)
     return FlipsView(
@@ -107,9 +106,11 @@ async def get_replay(
     )
 
 
-def _parsed(files: dict[str, str]) -> Ruleset:
-    if sum(map(len, files.values())) > LARGEST_RULESET:
-        raise Invalid(f"files: together no more than {LARGEST_RULESET:,} characters.", code="ruleset_too_large")
+def _parse(files: dict[str, str]) -> Ruleset:
+    if sum(map(len, files.values())) > MAX_RULESET_CHARACTERS:
+        raise Invalid(
+            f"files: the ruleset must not exceed {MAX_RULESET_CHARACTERS:,} characters.", code="ruleset_too_large"
+        )
     return parse_ruleset(files)
 
 

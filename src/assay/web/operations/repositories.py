@@ -1,4 +1,4 @@
-"""Repositories under control: say that one which was made anew is still the one that is listed."""
+"""Adopting a repository that was deleted and created again under the same name."""
 
 from litestar import Router, post
 from litestar.params import FromPath, JSONBody
@@ -7,14 +7,14 @@ from litestar.status_codes import HTTP_200_OK
 from assay.operations.adopt import adopt_repository
 from assay.submit.validate import parse_repository_url
 from assay.web.http.access import ADMIN
-from assay.web.http.dependencies import Assay, CalledBy
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
 from assay.web.http.json import View
-from assay.web.http.problems import problems
-from assay.web.versions.json import WhyBody
+from assay.web.versions.json import ReasonBody
 
 
 class AdoptedView(View, frozen=True):
-    """The repository, and the numbers that GitHub gave to it before and now."""
+    """The repository, and its former and present numeric ids at GitHub."""
 
     repository: str
     former_id: int
@@ -23,14 +23,14 @@ class AdoptedView(View, frozen=True):
 
 @post(
     "/{owner:str}/{repo:str}/adopt",
-    summary="Adopt a repository that was made anew",
+    summary="Adopt a recreated repository",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 503),
 )
 async def adopt(
-    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], data: JSONBody[WhyBody]
+    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], data: JSONBody[ReasonBody]
 ) -> AdoptedView:
-    """Its listings, with their owner and their installs, go on with what has their name on GitHub now."""
+    """Attach the listings of a repository, with owner and installs, to the one that now has its name on GitHub."""
     web_url = assay.settings.github_web_url
     name, _ = parse_repository_url(f"{web_url}/{owner}/{repo}", web_url)
     present = await assay.github.get_repository(name)

@@ -1,4 +1,4 @@
-"""`/api/v1/account`: what a person has here: whose listings are theirs, and the tokens of their programs."""
+"""`/api/v1/account`: the GitHub owners that an account controls, and its tokens."""
 
 from typing import Any
 from uuid import UUID
@@ -8,16 +8,17 @@ from litestar.params import FromPath, JSONBody
 from litestar.status_codes import HTTP_200_OK
 
 from assay.accounts.permissions import owner_names
-from assay.accounts.tokens import end_token, make_token
+from assay.accounts.tokens import create_token, revoke_own_token
 from assay.model.account import Account
 from assay.model.errors import Forbidden, NotFound
 from assay.store.people.accounts import find_account
 from assay.store.people.tokens import list_tokens
 from assay.web.http.access import ACCOUNT
 from assay.web.http.caller import session_of
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.problems import problems
-from assay.web.people.account_json import (
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems
+from assay.web.http.json import LARGEST_REQUEST_BYTES
+from assay.web.people.json import (
     NewTokenView,
     OkView,
     TenantsView,
@@ -27,12 +28,11 @@ from assay.web.people.account_json import (
     present_new_token,
     present_token,
 )
-from assay.web.submissions.json import LARGEST_REQUEST_BYTES
 
 
-@get("/tenants", summary="Whose listings are mine?", responses=problems(400, 401, 403, 503))
+@get("/tenants", summary="List the GitHub owners I control", responses=problems(400, 401, 403, 503))
 async def list_tenants(assay: Assay, caller: CalledBy) -> TenantsView:
-    """The owners at GitHub for whom you may speak: you yourself, if GitHub has said who you are."""
+    """List the GitHub owners whose listings you may change: your own login, if you signed in with GitHub."""
     async with assay.store.snapshot() as db:
         account = await find_account(db, caller.account_id) if caller.account_id else None
     return TenantsView(tenants=[] if account is None else _tenants(account))
@@ -40,7 +40,7 @@ async def list_tenants(assay: Assay, caller: CalledBy) -> TenantsView:
 
 @get("/tokens", summary="List my tokens", responses=problems(400, 401, 403, 503))
 async def list_my_tokens(assay: Assay, caller: CalledBy) -> TokensView:
-    """Those that are good, without what proves them: nobody can show that again."""
+    """List active tokens. Secrets are shown once, on creation."""
     if caller.account_id is None:
         return TokensView(tokens=[])
     async with assay.store.snapshot() as db:
@@ -50,7 +50,7 @@ async def list_my_tokens(assay: Assay, caller: CalledBy) -> TokensView:
 
 @post(
     "/tokens",
-    summary="Make a token",
+    summary="Create a token",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 409, 413, 415, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
@@ -58,13 +58,13 @@ async def list_my_tokens(assay: Assay, caller: CalledBy) -> TokensView:
 async def make_my_token(
     assay: Assay, caller: CalledBy, request: Request[Any, Any, Any], data: JSONBody[TokenBody]
 ) -> NewTokenView:
-    """For a program of yours, which can do with it what you can, until it is over or you revoke it."""
+    """Create a token for a program. It has your permissions until it expires or you revoke it."""
     session = session_of(request)
     if session is None or not caller.is_signed_in or caller.by_token:
-        raise Forbidden("Sign in to make a token: neither a key nor another token makes one.", code="session_needed")
+        raise Forbidden("Sign in to create a token; a key or another token cannot create one.", code="session_needed")
     async with assay.store.begin() as db:
-        made = await make_token(db, session, data.label, data.expires_in_days, assay.clock.now())
-    return present_new_token(made)
+        created = await create_token(db, session, data.label, data.expires_in_days, assay.clock.now())
+    return present_new_token(created)
 
 
 @delete(
@@ -74,11 +74,11 @@ async def make_my_token(
     responses=problems(400, 401, 403, 404, 503),
 )
 async def revoke_my_token(assay: Assay, caller: CalledBy, token_id: FromPath[UUID]) -> OkView:
-    """Whoever shows it from now on is nobody."""
+    """Revoke a token. Requests that use it are refused from now on."""
     if caller.account_id is None:
-        raise NotFound("The key of the registry has no tokens.", code="token_not_found")
+        raise NotFound("The internal key of the registry has no tokens.", code="token_not_found")
     async with assay.store.begin() as db:
-        await end_token(db, caller.account_id, caller.name, token_id, assay.clock.now())
+        await revoke_own_token(db, caller.account_id, caller.name, token_id, assay.clock.now())
     return OkView()
 
 

@@ -1,4 +1,4 @@
-"""Who am I, stay signed in, sign out: here or everywhere."""
+"""The session of a caller: read, refresh, and sign out."""
 
 from typing import Annotated, Any
 
@@ -8,67 +8,75 @@ from litestar.params import QueryParameter
 from litestar.response import Redirect
 from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER, HTTP_307_TEMPORARY_REDIRECT
 
-from assay.accounts.sessions import Granted, end_session, refresh_session
+from assay.accounts.sessions import SessionTokens, end_session, refresh_session
 from assay.accounts.tokens import sign_out_everywhere
-from assay.app.app import App
-from assay.app.sign_in import open_seal
+from assay.app.app import App, open_claims_signer
 from assay.model.account import Role
 from assay.model.errors import Unauthenticated
 from assay.web.http.access import ACCOUNT, PUBLIC
 from assay.web.http.caller import caller_of, session_of
-from assay.web.http.cookies import REFRESH_PATH, no_session, refresh_token, session_cookies, session_token
-from assay.web.http.cross_site import refuse_cross_site
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.problems import problems
-from assay.web.http.reader import wants_page
-from assay.web.http.redirects import HOME, LONGEST, ask_to_sign_in, local_path
-from assay.web.people.account_json import OkView
-from assay.web.people.json import NOBODY, MeView, present_me
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.cookies import (
+    REFRESH_PATH,
+    expired_session_cookies,
+    refresh_token,
+    require_same_origin,
+    session_cookies,
+    session_token,
+)
+from assay.web.http.errors import problems
+from assay.web.http.redirects import HOME, LONGEST, ask_to_sign_in, local_path, wants_page
+from assay.web.people.json import SIGNED_OUT, MeView, OkView, present_me
 
-Onward = Annotated[str | None, QueryParameter(name="next", max_length=LONGEST, description="The page to go on to.")]
-Asked = Request[Any, Any, Any]
+NextPath = Annotated[
+    str | None, QueryParameter(name="next", max_length=LONGEST, description="The local path to redirect to.")
+]
+AnyRequest = Request[Any, Any, Any]
 
 
-@get("/auth/me", summary="Who am I?", tags=["accounts"], opt=PUBLIC, responses=problems(400, 503))
-async def me(request: Asked) -> MeView:
-    """A session is answered from its cookie, without the database; a token is looked up."""
+@get("/auth/me", summary="Get the signed-in user", tags=["accounts"], opt=PUBLIC, responses=problems(400, 503))
+async def me(request: AnyRequest) -> MeView:
+    """Return the login and role of the caller. Sessions are read from the cookie, without the database."""
     caller = caller_of(request)
     if not caller.is_signed_in:
-        return NOBODY
+        return SIGNED_OUT
     return MeView(signed_in=True, login=caller.name, role=Role.SUPER_ADMIN if caller.is_admin else Role.USER)
 
 
 @get(REFRESH_PATH, opt=PUBLIC, include_in_schema=False)
-async def refresh_page(assay: Assay, request: Asked, onward: Onward = None) -> Redirect:
-    """A page comes here when its session has lapsed, and is sent back, with a new token or as nobody's.
+async def refresh_page(assay: Assay, request: AnyRequest, next_path: NextPath = None) -> Redirect:
+    """Refresh the session of a page whose access token has expired, or clear its cookies, and redirect back.
 
-    It changes nothing but tokens, so it does no harm that another site can lead somebody here.
+    Safe as a GET request that other sites can link to, because it changes nothing but tokens.
     """
-    granted = await _refresh(assay, request)
-    cookies = session_cookies(granted, assay.settings) if granted else _forget(request, assay)
-    return Redirect(local_path(onward or HOME), status_code=HTTP_303_SEE_OTHER, cookies=cookies)
+    session = await _refresh(assay, request)
+    cookies = session_cookies(session, assay.settings) if session else _clear_cookies(request, assay)
+    return Redirect(local_path(next_path or HOME), status_code=HTTP_303_SEE_OTHER, cookies=cookies)
 
 
 @post(
     REFRESH_PATH,
-    summary="Stay signed in",
+    summary="Refresh the session",
     tags=["accounts"],
     opt=PUBLIC,
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 503),
 )
-async def refresh(assay: Assay, request: Asked, onward: Onward = None) -> Response[Any]:
-    """A new access token and a new refresh token, as cookies. With `next` a form that met a lapsed session goes on."""
-    refuse_cross_site(request)
-    granted = await _refresh(assay, request)
-    if granted is None and wants_page(request):
-        return ask_to_sign_in(request, lapsed=False)
-    if granted is None:
-        raise Unauthenticated("The session is over: sign in again.", code="session_over")
-    cookies = session_cookies(granted, assay.settings)
-    if onward is not None:
-        return Redirect(local_path(onward), status_code=HTTP_307_TEMPORARY_REDIRECT, cookies=cookies)
-    return Response(present_me(granted), cookies=cookies)
+async def refresh(assay: Assay, request: AnyRequest, next_path: NextPath = None) -> Response[Any]:
+    """Set a new access token and a new refresh token as cookies.
+
+    With `next`, redirects (307) to that path, so that a form sent with an expired session is submitted again.
+    """
+    require_same_origin(request)
+    session = await _refresh(assay, request)
+    if session is None and wants_page(request):
+        return ask_to_sign_in(request, is_refreshable=False)
+    if session is None:
+        raise Unauthenticated("The session has ended. Sign in again.", code="session_over")
+    cookies = session_cookies(session, assay.settings)
+    if next_path is not None:
+        return Redirect(local_path(next_path), status_code=HTTP_307_TEMPORARY_REDIRECT, cookies=cookies)
+    return Response(present_me(session), cookies=cookies)
 
 
 @post(
@@ -79,17 +87,17 @@ async def refresh(assay: Assay, request: Asked, onward: Onward = None) -> Respon
     status_code=HTTP_200_OK,
     responses=problems(400, 403, 503),
 )
-async def sign_out(assay: Assay, request: Asked) -> Response[Any]:
-    """The session ends, also if its access token is over; its refresh token is good for nothing any more."""
+async def sign_out(assay: Assay, request: AnyRequest) -> Response[Any]:
+    """End the session and revoke its refresh token, even if its access token has expired."""
     session = session_of(request)
     if session is not None:
-        refuse_cross_site(request)
+        require_same_origin(request)
         async with assay.store.begin() as db:
             await end_session(db, session, assay.clock.now())
-    cookies = _forget(request, assay)
+    cookies = _clear_cookies(request, assay)
     if wants_page(request):
         return Redirect(HOME, status_code=HTTP_303_SEE_OTHER, cookies=cookies)
-    return Response(NOBODY, cookies=cookies)
+    return Response(SIGNED_OUT, cookies=cookies)
 
 
 @delete(
@@ -100,24 +108,27 @@ async def sign_out(assay: Assay, request: Asked) -> Response[Any]:
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 503),
 )
-async def sign_out_all(assay: Assay, caller: CalledBy, request: Asked) -> Response[OkView]:
-    """All your sessions and tokens end: tokens at once, what browsers have in their cookies within 15 minutes."""
+async def sign_out_all(assay: Assay, caller: CalledBy, request: AnyRequest) -> Response[OkView]:
+    """End all sessions and revoke all tokens of the account.
+
+    Tokens are revoked immediately. Access tokens in browser cookies expire within 15 minutes.
+    """
     async with assay.store.begin() as db:
         await sign_out_everywhere(db, caller, assay.clock.now())
-    return Response(OkView(), cookies=_forget(request, assay))
+    return Response(OkView(), cookies=_clear_cookies(request, assay))
 
 
-async def _refresh(assay: App, request: Asked) -> Granted | None:
+async def _refresh(assay: App, request: AnyRequest) -> SessionTokens | None:
     token = refresh_token(request, assay.settings)
     if token is None:
         return None
     async with assay.store.begin() as db:
         return await refresh_session(
-            db, token, open_seal(assay.settings), assay.settings.admin_logins, assay.clock.now()
+            db, token, open_claims_signer(assay.settings), assay.settings.admin_logins, assay.clock.now()
         )
 
 
-def _forget(request: Asked, assay: App) -> list[Cookie]:
-    """Only what was sent: a form of another site comes without our cookies, and must not take them away."""
+def _clear_cookies(request: AnyRequest, assay: App) -> list[Cookie]:
+    """Clear the cookies only if the request sent them: forms of other sites do not, and must not sign anyone out."""
     was_sent = session_token(request, assay.settings) or refresh_token(request, assay.settings)
-    return no_session(assay.settings) if was_sent else []
+    return expired_session_cookies(assay.settings) if was_sent else []

@@ -1,106 +1,119 @@
-"""The queue, and the page of one submission."""
+"""The queue page, the page of one submission, and the forms that control a submission."""
 
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, assert_never
 from uuid import UUID
 
-from litestar import get
-from litestar.params import FromPath, FromQuery, QueryParameter
-from litestar.response import Template
+import msgspec
+from litestar import Request, get, post
+from litestar.params import FromPath, URLEncodedBody
+from litestar.response import Redirect, Template
+from litestar.status_codes import HTTP_303_SEE_OTHER
 
 from assay.accounts.permissions import owns_submission
-from assay.model.errors import Invalid
-from assay.model.submission import ACTIVE, Category, Origin
-from assay.model.submission_list import Direction, Sort
+from assay.model.errors import Conflict
+from assay.model.submission import (
+    ACTIVE,
+    TRANSITIONS,
+    Origin,
+    State,
+    StateGroup,
+    Submission,
+    SubmissionSort,
+)
 from assay.moderation.examined_content import OPEN_TO_REVIEW
-from assay.serve.queue.queue import LONGEST, read_queue
+from assay.operations.park import BulkResult, park
+from assay.operations.reorder import reorder
+from assay.operations.requeue import REQUEUEABLE, requeue
+from assay.serve.queue.queue import MAX_QUERY_LENGTH, read_queue
 from assay.serve.submissions.stats import Stats
 from assay.serve.submissions.submission import read_submission
-from assay.web.http.access import PUBLIC
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.present import repository_url
-from assay.web.operations.pages import verbs_for
-from assay.web.queue.query import is_mine, queue_query
-from assay.web.skills.pages import scan_of
+from assay.store.queue.jobs import QueueEnd
+from assay.web.findings.scans import newest_scan
+from assay.web.http.access import ADMIN, PUBLIC
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.degraded import degraded
+from assay.web.http.links import repository_url
+from assay.web.http.parameters import FormRequest, Params, parameters, requested_fields
+from assay.web.queue.degraded import queue_page
+from assay.web.submissions.degraded import submission_page
+from assay.web.submissions.query import QueuePageParameters, is_mine
 
-PAGE = 50
+# Body limit of the short admin forms.
+FORM_BYTES = 8 * 1024
+Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 REFRESH_SECONDS = 2
-# Long enough to fill in the form.
+# Long enough to fill in the filter form between two reloads.
 LIST_REFRESH_SECONDS = 10
 STREAM = "/api/v1/submissions/stream"
 SORTS = {
-    Sort.CREATED_AT: "newest first",
-    Sort.UPDATED_AT: "last changed first",
-    Sort.SKILL_NAME: "name",
-    Sort.STATE: "state",
-    Sort.PROCESSING_ORDER: "order of processing",
+    SubmissionSort.CREATED_AT: "newest first",
+    SubmissionSort.UPDATED_AT: "recently updated first",
+    SubmissionSort.SKILL_NAME: "name",
+    SubmissionSort.STATE: "state",
+    SubmissionSort.PROCESSING_ORDER: "processing order",
 }
-Choice = TypeVar("Choice", bound=StrEnum)
-# A form sends its empty fields, too: here "" is the same as nothing.
-Field = Annotated[str, QueryParameter(max_length=500)]
 
 
-@get("/queue", opt=PUBLIC, include_in_schema=False)
+class SubmissionAction(StrEnum):
+    FRONT = "front"
+    BACK = "back"
+    HOLD = "hold"
+    DEQUEUE = "dequeue"
+    REQUEUE = "requeue"
+
+
+class ReasonForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    reason: Reason
+
+
+@get(
+    "/queue",
+    opt=PUBLIC | degraded(queue_page),
+    dependencies=parameters(QueuePageParameters),
+    request_class=FormRequest,
+    include_in_schema=False,
+)
 async def queue(
     assay: Assay,
     caller: CalledBy,
-    q: Field = "",
-    category: FromQuery[Category | None] = None,
-    source: Field = "",
-    reason: Field = "",
-    repo_url: Annotated[str, QueryParameter(name="repoUrl", max_length=500)] = "",
-    mine: Annotated[bool, QueryParameter()] = False,
-    sort: Field = "",
-    direction: Annotated[str, QueryParameter(name="dir", max_length=4)] = "",
-    cursor: Annotated[str | None, QueryParameter(max_length=1000)] = None,
+    request: Request[Any, Any, Any],
+    params: Params[QueuePageParameters],
 ) -> Template:
-    """Everything that was submitted, or what is asked for."""
-    sorted_by = _choice(Sort, "sort", sort) or Sort.CREATED_AT
-    query = queue_query(
-        web_url=assay.settings.github_web_url,
-        git_hosts=assay.settings.git_hosts,
-        caller=caller,
-        category=category,
-        reason=reason.strip() or None,
-        repo_url=repo_url.strip() or None,
-        q=q if q.strip() else None,
-        source=_choice(Origin, "source", source),
-        mine=mine,
-        sort=sorted_by,
-        direction=_choice(Direction, "dir", direction),
-        limit=PAGE,
-        cursor=cursor,
-    )
+    """Render a page of submissions, filtered and sorted by the query."""
+    query = params.query(assay.settings, caller)
     async with assay.store.snapshot() as db:
         page = await read_queue(db, query, assay.clock.now())
-    given = {"q": q, "source": source, "reason": reason, "repoUrl": repo_url, "sort": sort, "dir": direction}
-    kept = {name: value for name, value in given.items() if value} | ({"mine": "1"} if mine else {})
-    here = kept | ({"category": category.value} if category else {})
+    fields = requested_fields(request, "cursor")
+    selected = {name: value for name, value in fields.items() if value}
+    filters = {name: value for name, value in selected.items() if name != "category"}
     context = {
         "page": page,
-        "chosen": category,
-        "tabs": _tabs(page.stats, kept, sorted_by),
+        "chosen": params.category,
+        "tabs": _tabs(page.stats, filters, params.sort),
         "origins": list(Origin),
         "sorts": SORTS,
-        "sorted_by": sorted_by,
-        "given": {**given, "mine": mine},
-        "is_filtered": query.filters.are_narrow,
-        "longest": LONGEST,
-        "more": {**here, "cursor": page.next_cursor} if page.next_cursor else None,
-        "refresh": LIST_REFRESH_SECONDS if page.stats.by_category[Category.ACTIVE] and cursor is None else None,
+        "sorted_by": params.sort,
+        "params": {**fields, "mine": params.mine},
+        "is_filtered": query.filters.need_counting,
+        "longest": MAX_QUERY_LENGTH,
+        "more": {**selected, "cursor": page.next_cursor} if page.next_cursor else None,
+        "refresh": LIST_REFRESH_SECONDS
+        if page.stats.by_category[StateGroup.ACTIVE] and params.cursor is None
+        else None,
         "stream": STREAM,
     }
     return Template("queue/queue.html", context=context)
 
 
-@get("/submissions/{submission_id:uuid}", opt=PUBLIC, include_in_schema=False)
+@get("/submissions/{submission_id:uuid}", opt=PUBLIC | degraded(submission_page), include_in_schema=False)
 async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUID]) -> Template:
-    """Where it stands, why, and what to do next."""
+    """Render the state of a submission, the reason for it, and the next step."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())
         is_refused = detail.submission.state in OPEN_TO_REVIEW and detail.submission.content_digest is not None
-        asks = is_refused or detail.appeal is not None
-        is_author = asks and caller.is_signed_in and await owns_submission(db, caller, detail.submission)
+        has_appeal_section = is_refused or detail.appeal is not None
+        is_author = has_appeal_section and caller.is_signed_in and await owns_submission(db, caller, detail.submission)
     context = {
         "detail": detail,
         "submission": detail.submission,
@@ -108,10 +121,10 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
         "repo_url": repository_url(detail.submission.repository.name, assay.settings.github_web_url),
         "refresh": REFRESH_SECONDS if detail.submission.state in ACTIVE else None,
         "stream": f"{STREAM}/{submission_id}",
-        "verbs": verbs_for(detail.submission) if caller.is_admin else (),
-        "judgement": scan_of(detail.scans, 2),
+        "actions": possible_actions(detail.submission) if caller.is_admin else (),
+        "judgement": newest_scan(detail.scans, 2),
         "shows_appeal": is_author or caller.is_admin,
-        # Who may review need not appeal.
+        # Administrators decide reviews themselves and need no appeal.
         "may_appeal": is_refused and is_author and not caller.is_admin,
         "could_appeal": is_refused and not caller.is_signed_in,
         "review_url": f"/admin/reviews/{submission_id}" if detail.submission.state in OPEN_TO_REVIEW else None,
@@ -119,18 +132,57 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
     return Template("submissions/submission.html", context=context)
 
 
-def _tabs(stats: Stats, kept: dict[str, str], sorted_by: Sort) -> list[tuple[Category | None, int, dict[str, str]]]:
-    """Every category with its number, and the parameters that lead there; what makes no sense there is left out."""
-    unsorted = {name: value for name, value in kept.items() if name not in ("sort", "dir")}
-    tabs: list[tuple[Category | None, int, dict[str, str]]] = [(None, stats.total, kept)]
+@post("/admin/submissions/{submission_id:uuid}/{action:str}", opt=ADMIN, include_in_schema=False)
+async def control(
+    assay: Assay,
+    caller: CalledBy,
+    submission_id: FromPath[UUID],
+    action: FromPath[SubmissionAction],
+    data: URLEncodedBody[ReasonForm],
+) -> Redirect:
+    """Apply an action to one submission, then redirect to its page."""
+    async with assay.store.begin() as db:
+        handled = await _apply(db, action, submission_id, data.reason, caller.name)
+    if not handled.changed:
+        problem = f"the submission is {handled.skipped[0].state}" if handled.skipped else "there is no such submission"
+        raise Conflict(f"The action “{action}” is not possible: {problem}.", code="wrong_state")
+    return Redirect(f"/submissions/{submission_id}", status_code=HTTP_303_SEE_OTHER)
+
+
+def possible_actions(submission: Submission) -> list[SubmissionAction]:
+    """Return the actions that the state of the submission allows."""
+    is_waiting = submission.state is State.RECEIVED and submission.lease is None
+    possible = {
+        SubmissionAction.FRONT: is_waiting,
+        SubmissionAction.BACK: is_waiting,
+        SubmissionAction.HOLD: State.ON_HOLD in TRANSITIONS[submission.state],
+        SubmissionAction.DEQUEUE: State.DEQUEUED in TRANSITIONS[submission.state],
+        SubmissionAction.REQUEUE: submission.state in REQUEUEABLE,
+    }
+    return [action for action, is_possible in possible.items() if is_possible]
+
+
+def _tabs(
+    stats: Stats, filters: dict[str, str], sorted_by: SubmissionSort
+) -> list[tuple[StateGroup | None, int, dict[str, str]]]:
+    """Return each category, its count and its query parameters; only active submissions have a processing order."""
+    unsorted = {name: value for name, value in filters.items() if name not in ("sort", "dir")}
+    tabs: list[tuple[StateGroup | None, int, dict[str, str]]] = [(None, stats.total, filters)]
     for category, number in stats.by_category.items():
-        is_sorted = sorted_by is not Sort.PROCESSING_ORDER or category is Category.ACTIVE
-        tabs.append((category, number, {**(kept if is_sorted else unsorted), "category": category.value}))
+        is_sorted = sorted_by is not SubmissionSort.PROCESSING_ORDER or category is StateGroup.ACTIVE
+        tabs.append((category, number, {**(filters if is_sorted else unsorted), "category": category.value}))
     return tabs
 
 
-def _choice(kind: type[Choice], name: str, text: str) -> Choice | None:
-    try:
-        return kind(text) if text else None
-    except ValueError:
-        raise Invalid(f"{name}: it is one of {', '.join(kind)}.", code="bad_filter") from None
+async def _apply(db: Any, action: SubmissionAction, submission_id: UUID, reason: str, by: str) -> BulkResult:
+    match action:
+        case SubmissionAction.FRONT | SubmissionAction.BACK:
+            return await reorder(db, [submission_id], QueueEnd(action.value), by=by)
+        case SubmissionAction.HOLD:
+            return await park(db, [submission_id], State.ON_HOLD, reason=reason, by=by)
+        case SubmissionAction.DEQUEUE:
+            return await park(db, [submission_id], State.DEQUEUED, reason=reason, by=by)
+        case SubmissionAction.REQUEUE:
+            return await requeue(db, [submission_id], by=by, reason=reason)
+        case _:
+            assert_never(action)

@@ -1,4 +1,4 @@
-"""Deep scans for the nodes that run them: what waits, who takes what, and the bytes to look at."""
+"""Internal routes for scan nodes: claim deep scans, register, and download contents."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -8,25 +8,24 @@ from litestar import Response, Router, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
-from assay.deepscan.dispatch import dispatched, give_out, register_node, work_of
+from assay.deepscan.dispatch import batch_message, lease_scans, register_node, scan_message
 from assay.deepscan.messages import (
     LARGEST_MESSAGE_BYTES,
-    MOST_AT_ONCE,
+    MAX_BATCH_SIZE,
     ClaimMessage,
     NodeMessage,
     ReleaseMessage,
-    Work,
+    ScanBatch,
 )
 from assay.model.deep_scan import DeepTool
 from assay.model.errors import NotFound
-from assay.serve.scans.scan_nodes import is_node_alive
 from assay.store.operations.audit import record_audit
-from assay.store.scans.deep_scans import count_by_tool, list_pending, release
-from assay.store.scans.scan_nodes import forget_node, list_nodes
+from assay.store.scans.deep_scans import count_by_tool, list_pending, release_lease
+from assay.store.scans.scan_nodes import list_nodes, remove_node
 from assay.web.http.access import ADMIN
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.problems import answer, problems
-from assay.web.scans.internal_json import (
+from assay.web.http.context import Assay, CalledBy
+from assay.web.http.errors import problems, response_spec
+from assay.web.scans.json import (
     NodesView,
     PendingView,
     RegisteredView,
@@ -35,74 +34,74 @@ from assay.web.scans.internal_json import (
 )
 
 COUNTED = 10_000
-# Of what a node says in a body.
-SAID: dict[str, Any] = {
+# Options of the routes that accept a message from a node.
+NODE_MESSAGE: dict[str, Any] = {
     "status_code": HTTP_200_OK,
     "responses": problems(400, 401, 403, 413, 415, 503),
     "request_max_body_size": LARGEST_MESSAGE_BYTES,
 }
 
 
-@get("/pending-sast-scans", summary="What waits for a tool", responses=problems(400, 401, 403, 503))
+@get("/pending-sast-scans", summary="List pending deep scans", responses=problems(400, 401, 403, 503))
 async def pending_sast_scans(
     assay: Assay,
-    tool: Annotated[DeepTool | None, QueryParameter(description="Only those of this tool.")] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=MOST_AT_ONCE)] = 50,
+    tool: Annotated[DeepTool | None, QueryParameter(description="Only scans of this tool.")] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=MAX_BATCH_SIZE, description="Scans per page.")] = 50,
 ) -> PendingView:
-    """Oldest first. To look is not to take: see `claim-sast-scan`."""
+    """List deep scans that wait for a node, oldest first. This does not claim them; see `claim-sast-scan`."""
     async with assay.store.snapshot() as db:
         scans, waiting = await list_pending(db, tool, limit), await count_by_tool(db, COUNTED)
     return PendingView(
-        scans=[dispatched(scan) for scan in scans], waiting={each.value: waiting[each] for each in waiting}
+        scans=[scan_message(scan) for scan in scans], waiting={each.value: waiting[each] for each in waiting}
     )
 
 
-@post("/claim-sast-scan", summary="Take scans of one tool", **SAID)
-async def claim_sast_scan(assay: Assay, data: JSONBody[ClaimMessage]) -> Work:
-    """Nobody else gets them before the lease ends. A heartbeat of the node prolongs it."""
+@post("/claim-sast-scan", summary="Claim deep scans", **NODE_MESSAGE)
+async def claim_sast_scan(assay: Assay, data: JSONBody[ClaimMessage]) -> ScanBatch:
+    """Claim scans of one tool under a lease, which each heartbeat of the node extends."""
     seconds = assay.settings.deep_scan_lease_seconds
     async with assay.store.begin() as db:
-        given = await give_out(
+        claimed = await lease_scans(
             db, data.node_id, data.tool, at_most=data.limit, now=assay.clock.now(), lease_seconds=seconds
         )
-    return work_of(data.node_id, data.tool, given)
+    return batch_message(data.node_id, data.tool, claimed)
 
 
-@post("/release-sast-scan", summary="Give back what was not begun", **SAID)
+@post("/release-sast-scan", summary="Release claimed deep scans", **NODE_MESSAGE)
 async def release_sast_scan(assay: Assay, data: JSONBody[ReleaseMessage]) -> ReleasedView:
-    """They wait again at once, and that was no attempt."""
+    """Return scans that were not started. They are available immediately and do not count as attempts."""
     async with assay.store.begin() as db:
-        return ReleasedView(released=await release(db, data.node_id, data.lease))
+        return ReleasedView(released=await release_lease(db, data.node_id, data.lease))
 
 
-@post("/scan-nodes", summary="A node says that it is there", **SAID)
+@post("/scan-nodes", summary="Register a scan node", **NODE_MESSAGE)
 async def register_scan_node(assay: Assay, data: JSONBody[NodeMessage]) -> RegisteredView:
-    """Register, and heartbeat: whoever is silent for the time of a lease loses its scans."""
+    """Register a node or send its heartbeat. A node that is silent for the length of a lease loses its scans."""
     seconds = assay.settings.deep_scan_lease_seconds
     async with assay.store.begin() as db:
-        kept = await register_node(db, data, now=assay.clock.now(), lease_seconds=seconds)
-    return RegisteredView(lease_seconds=seconds, scans_kept=kept, tools=list(assay.settings.deep_scan_tools))
+        extended = await register_node(db, data, now=assay.clock.now(), lease_seconds=seconds)
+    return RegisteredView(lease_seconds=seconds, scans_kept=extended, tools=list(assay.settings.deep_scan_tools))
 
 
-@get("/scan-nodes", summary="The nodes that are known", responses=problems(400, 401, 403, 503))
+@get("/scan-nodes", summary="List scan nodes", responses=problems(400, 401, 403, 503))
 async def list_scan_nodes(assay: Assay) -> NodesView:
-    """The last seen first."""
+    """List registered scan nodes, most recently seen first."""
     async with assay.store.snapshot() as db:
         nodes = await list_nodes(db)
     now, lease = assay.clock.now(), timedelta(seconds=assay.settings.deep_scan_lease_seconds)
-    return NodesView(nodes=[present_node(node, is_alive=is_node_alive(node, now, lease)) for node in nodes])
+    return NodesView(nodes=[present_node(node, is_alive=node.is_alive(now, lease)) for node in nodes])
 
 
 @delete(
     "/scan-nodes/{node_id:str}",
-    summary="A node says goodbye",
+    summary="Deregister a scan node",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 503),
 )
 async def forget_scan_node(assay: Assay, caller: CalledBy, node_id: FromPath[UUID]) -> NodesView:
-    """It is not waited for any more. What it still has waits again when its leases end."""
+    """Remove a node. Scans that it still holds become available when their leases expire."""
     async with assay.store.begin() as db:
-        if not await forget_node(db, node_id):
+        if not await remove_node(db, node_id):
             raise NotFound(f"There is no scan node {node_id}.", code="node_not_found")
         await record_audit(db, caller.name, "scan_node_forgotten", str(node_id))
     return NodesView(nodes=[])
@@ -110,13 +109,18 @@ async def forget_scan_node(assay: Assay, caller: CalledBy, node_id: FromPath[UUI
 
 @get(
     "/contents/{digest:str}",
-    summary="The bytes of a content",
-    responses={200: answer(bytes, "The manifest in one line, then all files.", "application/octet-stream")}
+    summary="Download a content",
+    responses={
+        200: response_spec(bytes, "The manifest on one line, followed by all files.", "application/octet-stream")
+    }
     | dict(problems(400, 401, 403, 404, 503)),
     media_type="application/octet-stream",
 )
 async def content_of(assay: Assay, digest: FromPath[str]) -> Response[bytes]:
-    """One object with all files; its first line hashes to the digest, and names every file by its hash."""
+    """Return all files of a content as one object.
+
+    The SHA-256 of its first line, the manifest, is the digest; the manifest lists every file with its hash.
+    """
     return Response(await assay.blobs.packed(digest), media_type="application/octet-stream")
 
 

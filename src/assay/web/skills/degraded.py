@@ -1,32 +1,34 @@
-"""The catalogue while the database is away."""
+"""The catalogue while the database is down: lists, searches, listings, badges and counts from the edge copy.
+
+If the edge copy is down, too, lists and searches fall back to the starter catalogue, which was never scanned.
+"""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Response
 from litestar.response import Template
 
 from assay.model.errors import Invalid, NotFound
-from assay.serve.operations.edge_copy import Origin, Snapshot
+from assay.serve.operations.edge_copy import EdgeOrigin, Snapshot
 from assay.serve.skills.edge_lists import page_of_cards, search_cards
-from assay.serve.skills.query import LONGEST, SHORTEST, SkillQuery, normalised
+from assay.serve.skills.query import MAX_QUERY_LENGTH, MIN_QUERY_LENGTH, SkillQuery, normalised
 from assay.serve.skills.search import Facets, Hit, SkillPage
-from assay.serve.skills.starter import find_starters, starter_skills
-from assay.serve.versions.versions import VersionsPage
-from assay.store.skills.listed import Listed
-from assay.web.http.degraded_mark import Mark
-from assay.web.http.degraded_request import Asked
-from assay.web.skills.list_page import PAGE
-from assay.web.skills.listing import read_text
-from assay.web.skills.lists import SEARCH_SOURCE
-from assay.web.skills.pages import skill_context
-from assay.web.skills.present import present_hits, present_list
-from assay.web.versions.naming import wanted_name
-from assay.web.versions.present import present_listing, present_versions
+from assay.serve.skills.starter import StarterSkill, find_starters, starter_skills
+from assay.store.skills.forks import SkillWithForks
+from assay.web.http.degraded import DegradedMark, DegradedRequest
+from assay.web.skills.badges import answer_badge, badge_of, parse_file_name
+from assay.web.skills.context import listing_view, skill_context
+from assay.web.skills.json import present_hits, present_list
+from assay.web.skills.query import SkillListParameters, SkillParameters, SkillSearchParameters
+from assay.web.versions.degraded import find_listing, marked, requested_name
 
-NEWEST = 6
-# Filters, orders and numbers need the database.
+SEARCH_SOURCE = "X-Search-Source"
+# Skills on a page of the list, and on the home page.
+PAGE, NEWEST = 30, 6
 FIELDS = ("q", "category", "tier", "labels", "author", "source", "minTrust", "sort")
+# Filters, orders and counts need the database.
 UNFILTERED: dict[str, object] = {
     "categories": [],
     "tiers": [],
@@ -36,149 +38,151 @@ UNFILTERED: dict[str, object] = {
     "is_narrowed": False,
     "is_first": True,
 }
+UNKNOWN_COUNTS = (
+    "versions",
+    "authors",
+    "installs",
+    "installs7d",
+    "installs30d",
+    "byCategory",
+    "byTier",
+    "submissions",
+)
 
 
-async def list_skills(asked: Asked) -> Response[dict[str, Any]]:
-    """`GET /api/v1/skills`."""
-    snapshot = await asked.assay.copy.snapshot()
-    query = SkillQuery(_words(asked), limit=asked.number("limit", 50), cursor=asked.text("cursor"))
-    if snapshot.origin is Origin.STARTER:
+async def list_skills(request: DegradedRequest) -> Response[dict[str, Any]]:
+    snapshot = await request.assay.copy.snapshot()
+    params, web_url = request.parameters(SkillListParameters), request.assay.settings.github_web_url
+    query = SkillQuery(_words(params.q, web_url), limit=params.limit, cursor=params.cursor)
+    if snapshot.origin is EdgeOrigin.STARTER:
         starters = find_starters(query.words) if query.words else starter_skills()
-        shown = _starters(asked, starters[: query.limit])
-        return _found(asked, snapshot, {"skills": shown, "total": 0, "totalIsExact": False, "nextCursor": None})
-    page = await _page(asked, snapshot, query)
-    return _found(asked, snapshot, present_list(page, query, asked.assay.settings.github_web_url))
-
-
-async def search_skills(asked: Asked) -> Response[dict[str, Any]]:
-    """`GET /api/v1/skills/search`."""
-    snapshot = await asked.assay.copy.snapshot()
-    limit, offset = asked.number("limit", 10), asked.number("offset", 0)
-    words = _words(asked)
-    if words is None:
-        raise Invalid(f"q must have {SHORTEST} to {LONGEST} characters.", code="bad_query")
-    query = SkillQuery(words, limit=limit, offset=offset)
-    if snapshot.origin is Origin.STARTER:
-        found = find_starters(words)
-        pagination = {"limit": limit, "offset": offset, "hasMore": offset + limit < len(found)}
-        shown = _starters(asked, found[offset : offset + limit])
-        return _found(asked, snapshot, {"results": shown, "pagination": pagination})
-    page = await _page(asked, snapshot, query)
-    return _found(asked, snapshot, present_hits(page, query, asked.assay.settings.github_web_url))
-
-
-async def get_skill(asked: Asked) -> Response[dict[str, Any]]:
-    """`GET /api/v1/skills/{owner}/{repo}/{skill}`."""
-    snapshot = await asked.assay.copy.snapshot()
-    name = _name(asked)
-    if snapshot.origin is Origin.STARTER:
-        starter = next((each for each in starter_skills() if each.full_name == name.lower()), None)
-        if starter is None:
-            raise NotFound(f"{name} is not in the starter catalogue.", code="skill_not_found")
-        shown = {"skill": starter.shown(asked.assay.settings.github_web_url), "versions": [], "files": [], "scans": []}
-        return _mark(asked, snapshot).json(shown)
-    listing = await asked.assay.copy.find(name)
-    text = await read_text(asked.assay, listing)
-    settings = asked.assay.settings
-    is_trusted = settings.is_trusted(listing.skill.repository)
-    view = present_listing(listing, text, settings.github_web_url, asked.assay.ruleset.version, is_trusted=is_trusted)
-    return _mark(asked, snapshot).json(view)
-
-
-async def list_versions(asked: Asked) -> Response[dict[str, Any]]:
-    """`GET /api/v1/skills/{owner}/{repo}/{skill}/versions`, all on one page; tags are not in the copy."""
-    snapshot = await asked.assay.copy.snapshot()
-    listing = await asked.assay.copy.find(_name(asked))
-    page = VersionsPage(listing.skill, listing.versions, listing.summaries, listing.tags, None)
-    return _mark(asked, snapshot).json(present_versions(page))
-
-
-async def home_page(asked: Asked) -> Template:
-    """`/`."""
-    snapshot = await asked.assay.copy.snapshot()
-    newest = await asked.assay.copy.skills(list(snapshot.cards[:NEWEST]))
-    context = {"newest": newest, "total": len(snapshot.cards), "starters": _starter_cards(snapshot)[:NEWEST]}
-    return _mark(asked, snapshot).page("skills/degraded_home.html", context)
-
-
-async def skills_page(asked: Asked) -> Template:
-    """`/skills`."""
-    snapshot = await asked.assay.copy.snapshot()
-    words = _words(asked)
-    query = SkillQuery(words, limit=PAGE, cursor=asked.text("cursor"), offset=asked.number("offset", 0))
-    if snapshot.origin is Origin.STARTER:
-        page, starters = _empty(), list(find_starters(words) if words else starter_skills())
+        skills = _present_starters(starters[: query.limit], web_url)
+        body: Any = {"skills": skills, "total": 0, "totalIsExact": False, "nextCursor": None}
     else:
-        page, starters = await _page(asked, snapshot, query), []
-    return _mark(asked, snapshot).page("skills/list.html", _context(words or "", page, query, starters))
+        body = present_list(await _page(request, snapshot, query), query, web_url)
+    mark = _mark(request, snapshot, "q", "limit", "cursor")
+    return mark.json(body, **{SEARCH_SOURCE: snapshot.origin.value})
 
 
-async def skill_page(asked: Asked) -> Template:
-    """`/skills/{owner}/{repo}/{skill}`."""
-    snapshot = await asked.assay.copy.snapshot()
-    name = _name(asked)
-    if snapshot.origin is Origin.STARTER:
-        starters = [each for each in starter_skills() if each.full_name == name.lower()]
-        if not starters:
-            raise NotFound(f"{name} is not in the starter catalogue.", code="skill_not_found")
-        return _mark(asked, snapshot).page("skills/list.html", _context("", _empty(), SkillQuery(), starters))
-    listing = await asked.assay.copy.find(name)
-    context = await skill_context(asked.assay, listing)
-    return _mark(asked, snapshot).page("skills/skill.html", context)
+async def search_skills(request: DegradedRequest) -> Response[dict[str, Any]]:
+    snapshot = await request.assay.copy.snapshot()
+    params, web_url = request.parameters(SkillSearchParameters), request.assay.settings.github_web_url
+    words, limit, offset = _words(params.q, web_url), params.limit, params.offset or 0
+    query = SkillQuery(words, limit=limit, offset=offset)
+    if snapshot.origin is EdgeOrigin.STARTER:
+        starters = find_starters(words or "")
+        results = _present_starters(starters[offset : offset + limit], web_url)
+        pagination = {"limit": limit, "offset": offset, "hasMore": offset + limit < len(starters)}
+        body: Any = {"results": results, "pagination": pagination}
+    else:
+        body = present_hits(await _page(request, snapshot, query), query, web_url)
+    mark = _mark(request, snapshot, "q", "limit", "offset")
+    return mark.json(body, **{SEARCH_SOURCE: snapshot.origin.value})
 
 
-async def _page(asked: Asked, snapshot: Snapshot, query: SkillQuery) -> SkillPage:
-    """A page as the database would give it, as far as the copy knows."""
+async def get_skill(request: DegradedRequest) -> Response[dict[str, Any]]:
+    snapshot = await request.assay.copy.snapshot()
+    name = requested_name(request)
+    if snapshot.origin is EdgeOrigin.STARTER:
+        starter = _find_starter(name).shown(request.assay.settings.github_web_url)
+        return _mark(request, snapshot).json({"skill": starter, "versions": [], "files": [], "scans": []})
+    listing = await request.assay.copy.find(name)
+    return _mark(request, snapshot).json(await listing_view(request.assay, listing))
+
+
+async def badge(request: DegradedRequest) -> Response[Any]:
+    slug, kind = parse_file_name(request.path("file"))
+    listing = await find_listing(request, slug)
+    return await marked(request, answer_badge(request.http, badge_of(listing.skill), kind))
+
+
+async def catalogue_stats(request: DegradedRequest) -> Response[dict[str, Any]]:
+    """Return what the edge copy can count; the rest is null. The starter catalogue is not counted."""
+    snapshot = await request.assay.copy.snapshot()
+    is_known = snapshot.origin is not EdgeOrigin.STARTER
+    repositories = {card.name.rpartition("/")[0] for card in snapshot.cards}
+    body = {
+        **dict.fromkeys(UNKNOWN_COUNTS),
+        "skills": len(snapshot.cards) if is_known else None,
+        "repositories": len(repositories) if is_known else None,
+        "generatedAt": snapshot.as_of,
+    }
+    return _mark(request, snapshot).json(body)
+
+
+async def home_page(request: DegradedRequest) -> Template:
+    snapshot = await request.assay.copy.snapshot()
+    newest = await request.assay.copy.skills(list(snapshot.cards[:NEWEST]))
+    starters = starter_skills() if snapshot.origin is EdgeOrigin.STARTER else ()
+    context = {"newest": newest, "total": len(snapshot.cards), "starters": starters[:NEWEST]}
+    return _mark(request, snapshot).page("skills/degraded_home.html", context)
+
+
+async def skills_page(request: DegradedRequest) -> Template:
+    snapshot = await request.assay.copy.snapshot()
+    params = request.parameters(SkillParameters)
+    words = _words(params.q, request.assay.settings.github_web_url)
+    query = SkillQuery(words, limit=PAGE, cursor=params.cursor)
+    starters: Sequence[StarterSkill] = ()
+    if snapshot.origin is EdgeOrigin.STARTER:
+        page, starters = _empty_page(), find_starters(words) if words else starter_skills()
+    else:
+        page = await _page(request, snapshot, query)
+    mark = _mark(request, snapshot, "q", "cursor")
+    return mark.page("skills/list.html", _list_context(words or "", page, starters))
+
+
+async def skill_page(request: DegradedRequest) -> Template:
+    snapshot = await request.assay.copy.snapshot()
+    name = requested_name(request)
+    if snapshot.origin is EdgeOrigin.STARTER:
+        context = _list_context("", _empty_page(), [_find_starter(name)])
+        return _mark(request, snapshot).page("skills/list.html", context)
+    context = await skill_context(request.assay, await request.assay.copy.find(name))
+    return _mark(request, snapshot).page("skills/skill.html", context)
+
+
+async def _page(request: DegradedRequest, snapshot: Snapshot, query: SkillQuery) -> SkillPage:
+    """Return a page like that of the database, as far as the edge copy has its data."""
     if query.words is None:
         page = page_of_cards(snapshot, cursor=query.cursor, limit=query.limit)
-        cards, more, total = page.cards, page.next_cursor, len(snapshot.cards)
+        cards, next_cursor, total = page.cards, page.next_cursor, len(snapshot.cards)
     else:
         found = await asyncio.to_thread(search_cards, snapshot, query.words)
-        cards, more, total = found[query.offset : query.offset + query.limit], None, len(found)
-    hits = [Hit(Listed(skill)) for skill in await asked.assay.copy.skills(cards)]
-    return SkillPage(hits, total, query.words is None, more, Facets(None, None, are_exact=False))
+        cards, next_cursor, total = found[query.offset : query.offset + query.limit], None, len(found)
+    hits = [Hit(SkillWithForks(skill)) for skill in await request.assay.copy.skills(cards)]
+    return SkillPage(hits, total, query.words is None, next_cursor, Facets(None, None, are_exact=False))
 
 
-def _context(words: str, page: SkillPage, query: SkillQuery, starters: list[Any]) -> dict[str, object]:
+def _list_context(words: str, page: SkillPage, starters: Sequence[StarterSkill]) -> dict[str, object]:
     more = {"cursor": page.next_cursor} if page.next_cursor else None
-    if words and query.offset + query.limit < page.total:
-        more = {"q": words, "offset": str(query.offset + query.limit)}
-    given = {**dict.fromkeys(FIELDS, ""), "q": words}
-    return {**UNFILTERED, "given": given, "q": words, "page": page, "more": more, "starters": starters}
+    fields = {**dict.fromkeys(FIELDS, ""), "q": words}
+    return {**UNFILTERED, "params": fields, "q": words, "page": page, "more": more, "starters": starters}
 
 
-def _empty() -> SkillPage:
+def _empty_page() -> SkillPage:
     return SkillPage([], 0, False, None, Facets(None, None, are_exact=False))
 
 
-def _mark(asked: Asked, snapshot: Snapshot) -> Mark:
-    return Mark(snapshot.origin, snapshot.as_of, asked.ignored)
+def _mark(request: DegradedRequest, snapshot: Snapshot, *heeded: str) -> DegradedMark:
+    return DegradedMark(snapshot.origin, snapshot.as_of, request.ignored(*heeded))
 
 
-def _found(asked: Asked, snapshot: Snapshot, body: object) -> Response[dict[str, Any]]:
-    """Lists and searches say where they looked, as they do with the database."""
-    return _mark(asked, snapshot).json(body, **{SEARCH_SOURCE: snapshot.origin.value})
-
-
-def _name(asked: Asked) -> str:
-    if "name" in asked.request.path_params:
-        return asked.path("name")
-    return wanted_name(*(asked.path(part) for part in ("owner", "repo", "skill")))
-
-
-def _words(asked: Asked) -> str | None:
-    given = asked.text("q")
-    if given is None:
+def _words(q: str | None, web_url: str) -> str | None:
+    if q is None:
         return None
-    wanted = normalised(given, asked.assay.settings.github_web_url)
-    if not SHORTEST <= len(wanted) <= LONGEST:
-        raise Invalid(f"q must have {SHORTEST} to {LONGEST} characters.", code="bad_query")
-    return wanted
+    words = normalised(q, web_url)
+    if not MIN_QUERY_LENGTH <= len(words) <= MAX_QUERY_LENGTH:
+        raise Invalid(f"q: must have {MIN_QUERY_LENGTH} to {MAX_QUERY_LENGTH} characters.", code="bad_query")
+    return words
 
 
-def _starters(asked: Asked, starters: Any) -> list[dict[str, Any]]:
-    return [each.shown(asked.assay.settings.github_web_url) for each in starters]
+def _find_starter(name: str) -> StarterSkill:
+    starter = next((each for each in starter_skills() if each.full_name == name.lower()), None)
+    if starter is None:
+        raise NotFound(f"{name} is not in the starter catalogue.", code="skill_not_found")
+    return starter
 
 
-def _starter_cards(snapshot: Snapshot) -> list[Any]:
-    return list(starter_skills()) if snapshot.origin is Origin.STARTER else []
+def _present_starters(starters: Sequence[StarterSkill], web_url: str) -> list[dict[str, Any]]:
+    return [starter.shown(web_url) for starter in starters]

@@ -1,4 +1,4 @@
-"""A skill's own words as HTML: hostile text, so raw HTML stays text and the result is cleaned once more."""
+"""SKILL.md as HTML. The text is hostile: raw HTML is escaped, and the result is sanitised again."""
 
 from functools import lru_cache
 
@@ -7,19 +7,19 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 
-from assay.web.http.format import visible
+from assay.web.http.templates import visible
 
 TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
     "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 LONGEST = 100_000
-CUT = Markup("<p><em>The text is longer than this page shows; its file has the rest.</em></p>")
+CUT = Markup("<p><em>The text was cut here; download the file to read the rest.</em></p>")
 
 
 @lru_cache(maxsize=32)
 def render_markdown(text: str) -> Markup:
-    """Safe HTML without images, scripts or styles; links lead to web addresses only and vouch for nothing."""
+    """Return safe HTML without images, scripts or styles. Links lead only to http(s) and are marked `nofollow`."""
     clean = nh3.clean(
         _renderer.render(visible(text[:LONGEST])),
         tags=TAGS,
@@ -32,7 +32,7 @@ def render_markdown(text: str) -> Markup:
 
 
 def _lower_headings(state: StateCore) -> None:
-    """The page has its own first and second level, and no level is left out below them."""
+    """Start headings at the third level, below those of the page, and skip no level."""
     level = 2
     for token in state.tokens:
         if token.type == "heading_open":
@@ -41,10 +41,10 @@ def _lower_headings(state: StateCore) -> None:
             token.tag = f"h{level}"
 
 
-def _make_renderer() -> MarkdownIt:
+def _build_renderer() -> MarkdownIt:
     renderer = MarkdownIt("commonmark", {"html": False, "maxNesting": 30}).enable("table").disable("image")
     renderer.core.ruler.push("lower_headings", _lower_headings)
     return renderer
 
 
-_renderer = _make_renderer()
+_renderer = _build_renderer()

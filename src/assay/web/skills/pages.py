@@ -1,9 +1,11 @@
-"""The page of one skill: how to get it, what was found, what it says, how it came to be."""
+"""The home page, the list of skills, and the page of one skill."""
 
-from asyncio import to_thread
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
-from litestar import get
+from litestar import Request, get
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 from litestar.status_codes import HTTP_301_MOVED_PERMANENTLY
@@ -11,74 +13,132 @@ from litestar.status_codes import HTTP_301_MOVED_PERMANENTLY
 from assay.accounts.permissions import owns_listing
 from assay.app.app import App
 from assay.model.account import Caller
-from assay.model.blocklist import Threat
-from assay.model.capability import Capabilities
-from assay.model.scan import Scan
-from assay.scan.text.front_matter import read_front_matter
-from assay.serve.skills.listing import Listing, read_listing
+from assay.model.category import Category
+from assay.model.skill import SkillSort, Tier, TrustTier
+from assay.serve.queue.queue import QueueQuery, read_queue
+from assay.serve.skills.listing import read_listing
+from assay.serve.skills.search import read_skills
+from assay.serve.skills.starter import starter_skills
+from assay.store.skills.skills import list_recently_updated
 from assay.web.http.access import PUBLIC
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.present import commit_url, repository_url
-from assay.web.skills.listing import read_text
-from assay.web.skills.markdown import render_markdown
+from assay.web.http.context import Assay, CalledBy, RequestedName
+from assay.web.http.degraded import degraded
+from assay.web.http.parameters import FormRequest, Params, parameters, requested_fields
+from assay.web.skills import degraded as without_database
+from assay.web.skills.context import skill_context
+from assay.web.skills.degraded import NEWEST, PAGE
+from assay.web.skills.query import SkillParameters
+from assay.web.versions.naming import BY_NAME
 
-Answer = Template | Redirect
-
-
-@get("/skills/{owner:str}/{repo:str}/{skill:str}", opt=PUBLIC, include_in_schema=False)
-async def skill(
-    assay: Assay, caller: CalledBy, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str]
-) -> Answer:
-    """One skill: what it says, what was found, what can be checked."""
-    return await _page(assay, caller, f"{owner}/{repo}/{skill}")
-
-
-@get("/skills/{name:str}", opt=PUBLIC, include_in_schema=False)
-async def skill_by_name(assay: Assay, caller: CalledBy, name: FromPath[str]) -> Answer:
-    """The page of the one skill of this name; a page of choices if there are several."""
-    return await _page(assay, caller, name)
+SORTS = {
+    SkillSort.RELEVANCE: "best match",
+    SkillSort.UPDATED: "last updated",
+    SkillSort.NEWEST: "newest",
+    SkillSort.STARS: "stars",
+    SkillSort.INSTALLS: "installs",
+    SkillSort.TRENDING: "trending",
+    SkillSort.NAME: "name",
+}
 
 
-def scan_of(scans: list[Scan], tier: int) -> Scan | None:
-    """The newest scan of a tier."""
-    return next((scan for scan in scans if scan.tier == tier), None)
+@dataclass(frozen=True)
+class FilterTab:
+    """A link that selects one category or tier: its number of skills, if known, and its query parameters."""
+
+    name: str
+    number: int | None
+    query: Mapping[str, str]
+    is_chosen: bool
 
 
-def capabilities_of(scans: list[Scan]) -> Capabilities:
-    """What the last static scan saw the skill reach for; others look for other things."""
-    return next((scan.report.capabilities for scan in scans if scan.tier == 1), Capabilities())
-
-
-async def rendered(text: str) -> Any:
-    """A SKILL.md as HTML. In a thread, because a hostile text takes seconds, which other readers need not wait for."""
-    return await to_thread(render_markdown, read_front_matter(text.encode()).body)
-
-
-async def _page(assay: App, caller: Caller, wanted: str) -> Answer:
+@get("/", opt=PUBLIC | degraded(without_database.home_page), include_in_schema=False)
+async def home(assay: Assay) -> Template:
+    """Render the newest skills and the newest submissions."""
     async with assay.store.snapshot() as db:
-        listing = await read_listing(db, wanted)
+        newest = await list_recently_updated(db, limit=NEWEST)
+        queue = await read_queue(db, QueueQuery(limit=NEWEST), assay.clock.now())
+    context = {"newest": newest, "queue": queue, "base_url": assay.settings.base_url}
+    return Template("skills/home.html", context=context)
+
+
+@get(
+    "/skills",
+    opt=PUBLIC | degraded(without_database.skills_page),
+    dependencies=parameters(SkillParameters),
+    request_class=FormRequest,
+    include_in_schema=False,
+)
+async def skills(
+    assay: Assay,
+    request: Request[Any, Any, Any],
+    params: Params[SkillParameters],
+) -> Template:
+    """Render a page of skills, filtered and sorted by the query."""
+    if params.q is None and params.sort is SkillSort.RELEVANCE:
+        # The sort order of an earlier search is still selected in the form.
+        params = replace(params, sort=None)
+    query = params.query(assay.settings.github_web_url, limit=PAGE, include_removed=True)
+    async with assay.store.snapshot() as db:
+        page = await read_skills(db, query)
+    fields = requested_fields(request, "cursor")
+    fields["q"] = fields["q"].strip()
+    selected = {name: value for name, value in fields.items() if value}
+    is_first = params.cursor is None
+    context = {
+        "q": fields["q"],
+        "page": page,
+        "params": fields,
+        "categories": _tabs("category", Category, page.facets.categories, selected, params.category),
+        "tiers": _tabs("tier", Tier, page.facets.tiers, selected, params.tier),
+        "trusts": list(TrustTier)[1:],
+        "sorts": {
+            sort: label for sort, label in SORTS.items() if query.words is not None or sort is not SkillSort.RELEVANCE
+        },
+        "sorted_by": query.order,
+        "is_narrowed": bool(selected.keys() - {"q", "sort"}),
+        "is_first": is_first,
+        "more": {**selected, "cursor": page.next_cursor} if page.next_cursor else None,
+        "starters": starter_skills() if is_first and not (page.hits or page.total or selected) else [],
+    }
+    return Template("skills/list.html", context=context)
+
+
+@get(
+    "/skills/{owner:str}/{repo:str}/{skill:str}",
+    opt=PUBLIC | degraded(without_database.skill_page),
+    dependencies=BY_NAME,
+    include_in_schema=False,
+)
+async def skill(assay: Assay, caller: CalledBy, requested_name: RequestedName) -> Template | Redirect:
+    """Render a skill: its text, findings, versions and how to install it."""
+    return await _skill_page(assay, caller, requested_name)
+
+
+@get("/skills/{name:str}", opt=PUBLIC | degraded(without_database.skill_page), include_in_schema=False)
+async def skill_by_name(assay: Assay, caller: CalledBy, name: FromPath[str]) -> Template | Redirect:
+    """Redirect to the skill whose name ends in this, or render the choices if there are several."""
+    return await _skill_page(assay, caller, name)
+
+
+async def _skill_page(assay: App, caller: Caller, name: str) -> Template | Redirect:
+    async with assay.store.snapshot() as db:
+        listing = await read_listing(db, name)
         is_owner = await owns_listing(db, caller, listing.skill)
-    found = listing.skill
-    if found.name != wanted.lower():
-        return Redirect(f"/skills/{found.name}", status_code=HTTP_301_MOVED_PERMANENTLY)
+    if listing.skill.name != name.lower():
+        return Redirect(f"/skills/{listing.skill.name}", status_code=HTTP_301_MOVED_PERMANENTLY)
     return Template("skills/skill.html", context={**await skill_context(assay, listing), "is_owner": is_owner})
 
 
-async def skill_context(assay: App, listing: Listing) -> dict[str, object]:
-    """What the page of a listing shows, whether it comes from the database or from its copy."""
-    found = listing.skill
-    text = await read_text(assay, listing)
-    return {
-        "listing": listing,
-        "skill": found,
-        "scan": scan_of(listing.scans, 1),
-        "judgement": scan_of(listing.scans, 2),
-        "is_trusted": assay.settings.is_trusted(found.repository),
-        "capabilities": capabilities_of(listing.scans),
-        "repo_url": repository_url(found.repository, assay.settings.github_web_url),
-        "commit_url": commit_url(found.repository, found.commit, assay.settings.github_web_url),
-        "instructions": await rendered(text[0]) if text else None,
-        "base_url": assay.settings.base_url,
-        "has_judge": assay.settings.llm_url is not None,
-        "threats": list(Threat),
-    }
+def _tabs(
+    name: str, kinds: type[StrEnum], numbers: Mapping[str, int] | None, selected: dict[str, str], chosen: StrEnum | None
+) -> list[FilterTab]:
+    """Return a tab for all kinds and one for each kind that has skills or may have some."""
+    others = {key: value for key, value in selected.items() if key != name}
+    tabs = [FilterTab("all", None, others, chosen is None)]
+    for kind in kinds:
+        number = numbers.get(kind, 0) if numbers is not None else None
+        # A search with a chosen kind counts only within that kind: the numbers of the others are unknown.
+        known = None if kind != chosen and number == 0 and chosen is not None else number
+        if number != 0 or chosen is not None:
+            tabs.append(FilterTab(kind.value, known, {**others, name: kind.value}, kind == chosen))
+    return tabs

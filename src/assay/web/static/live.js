@@ -1,5 +1,5 @@
-// Keeps a page fresh: listens to the stream that its <main> names and, when something has happened, fetches the page
-// again and changes what is different in place, so that focus, selection, scrolling and typed text stay.
+// Live updates: subscribes to the event stream named by <main data-stream>. On each event, fetches the page again and
+// patches the differences in cursor, so that focus, selection, scroll position and typed text are preserved.
 "use strict";
 
 (() => {
@@ -15,12 +15,12 @@
     source = new EventSource(main.dataset.stream);
     source.onopen = () => {
       openPause = SHORTEST_PAUSE;
-      say("");
-      update(); // what happened before we listened
+      showStatus("");
+      update(); // catch up with events from before the connection
     };
     source.onerror = () => {
-      say("The connection is lost. Trying again…");
-      if (source.readyState !== EventSource.CLOSED) return; // else the browser does not try again by itself
+      showStatus("Connection lost. Reconnecting…");
+      if (source.readyState !== EventSource.CLOSED) return; // the browser reconnects by itself
       reopening = setTimeout(open, openPause);
       openPause = Math.min(openPause * 2, LONGEST_PAUSE);
     };
@@ -33,11 +33,11 @@
     source = null;
   }
 
-  function say(text) {
+  function showStatus(text) {
     if (connection.textContent !== text) connection.textContent = text;
   }
 
-  // However much happens, one fetch after the other, with a pause that grows with what a fetch costs.
+  // Coalesce events: one fetch at a time, with a pause that grows with the duration of a fetch.
   function update() {
     isStale = true;
     if (isFetching || fetching) return;
@@ -48,10 +48,10 @@
     fetching = 0;
     isFetching = true;
     isStale = false;
-    const begun = performance.now();
+    const startedAt = performance.now();
     try {
-      await renewPage();
-      fetchPause = Math.min(Math.max(SHORTEST_PAUSE, 5 * (performance.now() - begun)), LONGEST_PAUSE);
+      await patchPage();
+      fetchPause = Math.min(Math.max(SHORTEST_PAUSE, 5 * (performance.now() - startedAt)), LONGEST_PAUSE);
     } catch {
       isStale = true;
       fetchPause = Math.min(2 * fetchPause, LONGEST_PAUSE);
@@ -61,62 +61,62 @@
     if (isStale) update();
   }
 
-  async function renewPage() {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (!answer.ok) throw new Error(`${answer.status}`);
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  async function patchPage() {
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!response.ok) throw new Error(`${response.status}`);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.querySelector("main[data-stream]");
-    if (!fresh) return location.reload(); // it leads elsewhere now, for example to signing in
-    renew(main, fresh);
+    if (!fresh) return location.reload(); // the response is another page, for example the sign-in page
+    patch(main, fresh);
     document.title = page.title;
   }
 
-  function renew(old, fresh) {
+  function patch(old, fresh) {
     if (old.isEqualNode(fresh)) return;
     if (old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
     if (!(old instanceof Element)) {
       old.nodeValue = fresh.nodeValue;
       return;
     }
-    renewAttributes(old, fresh);
-    renewChildren(old, fresh);
+    patchAttributes(old, fresh);
+    patchChildren(old, fresh);
   }
 
-  function renewAttributes(old, fresh) {
+  function patchAttributes(old, fresh) {
     for (const { name } of [...old.attributes]) {
-      if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name); // what the reader has opened stays
+      if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name); // keep <details> that the reader has opened
     }
     for (const { name, value } of fresh.attributes) {
       if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
   }
 
-  // Elements with an id are the same if it is the same; others are the same if they stand in the same place.
-  function renewChildren(old, fresh) {
+  // Match elements with an id by id, and all other nodes by position.
+  function patchChildren(old, fresh) {
     const known = new Map([...old.children].filter((child) => child.id).map((child) => [child.id, child]));
-    const wanted = new Set([...fresh.children].map((child) => child.id));
-    let place = old.firstChild;
+    const freshIds = new Set([...fresh.children].map((child) => child.id));
+    let cursor = old.firstChild;
     for (const next of [...fresh.childNodes]) {
-      while (place && place.id && !wanted.has(place.id)) place = removed(place);
-      const same = next.id ? known.get(next.id) : place && !place.id ? place : null;
+      while (cursor && cursor.id && !freshIds.has(cursor.id)) cursor = removeAndAdvance(cursor);
+      const same = next.id ? known.get(next.id) : cursor && !cursor.id ? cursor : null;
       if (!same) {
-        old.insertBefore(next, place);
+        old.insertBefore(next, cursor);
         continue;
       }
-      if (same === place) place = place.nextSibling;
-      else old.insertBefore(same, place);
-      renew(same, next);
+      if (same === cursor) cursor = cursor.nextSibling;
+      else old.insertBefore(same, cursor);
+      patch(same, next);
     }
-    while (place) place = removed(place);
+    while (cursor) cursor = removeAndAdvance(cursor);
   }
 
-  function removed(node) {
-    const after = node.nextSibling;
+  function removeAndAdvance(node) {
+    const next = node.nextSibling;
     node.remove();
-    return after;
+    return next;
   }
 
-  // Browsers allow few connections to one host: a page that nobody sees needs none.
+  // Browsers limit the connections per host, so hidden pages close theirs.
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   if (!document.hidden) open();
 })();

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request that is sent again gets the answer of the first time, and nothing is done twice."""
+"""`Idempotency-Key`: a repeated request gets the response of the first one, and its work is done only once."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from litestar.params import HeaderParameter
 from assay.app.app import App
 from assay.model.account import Caller
 from assay.model.errors import Conflict, Invalid
-from assay.store.submissions.idempotency import claim_key, keep_answer
+from assay.store.submissions.idempotency import claim_key, store_response
 
 LONGEST_KEY = 200
 REPLAYED = "Idempotent-Replayed"
@@ -20,7 +20,7 @@ IdempotencyKey = Annotated[
     HeaderParameter(
         name="Idempotency-Key",
         max_length=LONGEST_KEY,
-        description="A key of your choice: the same request with the same key gets the same answer for a week.",
+        description="A key chosen by the client. The same request with the same key gets the same response for a week.",
     ),
 ]
 Work = Callable[[Any], Awaitable[tuple[int, msgspec.Struct]]]
@@ -29,18 +29,18 @@ Work = Callable[[Any], Awaitable[tuple[int, msgspec.Struct]]]
 async def answer_once(
     assay: App, caller: Caller, route: str, key: str | None, body: msgspec.Struct, work: Work
 ) -> Response[Any]:
-    """Do the work in one transaction and keep its answer under the key; or give the answer that is kept."""
+    """Do the work in one transaction and store its response under the key, or return the stored response."""
     if key is not None and not key.isprintable():
-        raise Invalid("Idempotency-Key: use visible characters.", code="bad_idempotency_key")
+        raise Invalid("Idempotency-Key: use printable characters only.", code="bad_idempotency_key")
     scope = f"{route} {caller.account_id or caller.name}"
     digest = f"sha256:{hashlib.sha256(msgspec.json.encode(body)).hexdigest()}"
     async with assay.store.begin() as db:
-        given = await claim_key(db, scope, key, digest) if key else None
-        if given is None:
-            status, answer = await work(db)
+        stored = await claim_key(db, scope, key, digest) if key else None
+        if stored is None:
+            status, response = await work(db)
             if key:
-                await keep_answer(db, scope, key, status, msgspec.to_builtins(answer))
-            return Response(answer, status_code=status)
-    if given.request_digest != digest:
-        raise Conflict("This Idempotency-Key was used for another request.", code="idempotency_key_reused")
-    return Response(given.body, status_code=given.status, headers={REPLAYED: "true"})
+                await store_response(db, scope, key, status, msgspec.to_builtins(response))
+            return Response(response, status_code=status)
+    if stored.request_digest != digest:
+        raise Conflict("This Idempotency-Key was already used for a different request.", code="idempotency_key_reused")
+    return Response(stored.body, status_code=stored.status, headers={REPLAYED: "true"})

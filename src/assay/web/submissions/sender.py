@@ -1,18 +1,18 @@
-"""Who sends a submission and by which way: what the requests of one HTTP request have in common."""
+"""The sender of submissions: what all skills of one HTTP request have in common."""
 
 from dataclasses import dataclass
 
 from assay.model.account import Caller
 from assay.model.errors import Invalid
 from assay.model.submission import Origin
-from assay.submit.admission import Request
+from assay.submit.admission import SubmissionRequest
 from assay.submit.bulk import Item
-from assay.submit.validate import wanted_skill
+from assay.submit.validate import parse_requested_skill
 
 
 @dataclass(frozen=True)
 class Sender:
-    """Makes checked requests from what a client wrote."""
+    """Builds validated submission requests for one caller and origin."""
 
     caller: Caller
     origin: Origin
@@ -21,22 +21,29 @@ class Sender:
 
     @property
     def submitter(self) -> str | None:
-        """The account, if somebody is signed in."""
+        """Return the account id, or None for an anonymous caller."""
         return str(self.caller.account_id) if self.caller.account_id else None
 
     @property
     def actor(self) -> str:
-        """Who, in words for the history."""
+        """Return the name that the history shows."""
         return self.caller.name if self.caller.is_signed_in or self.caller.is_admin else self.origin.value
 
-    def request(self, repo_url: str, name: str | None, path: str | None) -> Request:
-        """One checked request, or Invalid."""
-        wanted = wanted_skill(repo_url, name, path, self.web_url, self.git_hosts)
-        return Request(wanted.repository, wanted.skill_name, wanted.skill_path, self.origin, self.submitter, self.actor)
+    def request(self, repo_url: str, name: str | None, path: str | None) -> SubmissionRequest:
+        """Return a validated request, or raise Invalid."""
+        requested = parse_requested_skill(repo_url, name, path, self.web_url, self.git_hosts)
+        return SubmissionRequest(
+            requested.repository,
+            requested.skill_name,
+            requested.skill_path,
+            self.origin,
+            self.submitter,
+            self.actor,
+        )
 
     def item(self, repo_url: str, name: str | None, path: str | None) -> Item:
-        """The same for one of many, where what is wrong with it is its own affair."""
+        """Return a validated request, or the error as the result of this item of a batch."""
         try:
             return self.request(repo_url, name, path)
-        except Invalid as problem:
-            return problem
+        except Invalid as error:
+            return error

@@ -1,77 +1,68 @@
-"""Ways in: one skill, several, a whole repository, or an archive. All end in the same admission."""
+"""Submit one skill, several, a whole repository or an archive; every way ends in the same admission."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import msgspec
 from litestar import Response, post
-from litestar.datastructures import UploadFile
 from litestar.params import JSONBody, MultipartBody
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
+from assay.accounts.permissions import require_owner_or_submitter
 from assay.model.errors import Invalid
-from assay.model.naming import slug_of
 from assay.model.repository import Host, RepositoryName
+from assay.model.skill import slug_of
 from assay.model.submission import Origin
 from assay.scan.text.front_matter import describe
-from assay.submit.admission import Request, accept_submission
-from assay.submit.bulk import Item, accept_batch
-from assay.submit.repository_requests import request_all
+from assay.serve.skills.catalogue import find_any_listing
+from assay.store.operations.audit import record_audit
+from assay.submit.admission import SubmissionRequest, admit_submission
+from assay.submit.bulk import Item, admit_batch
+from assay.submit.repository_requests import compare_skills, request_all
+from assay.submit.resubmit import build_resubmission
 from assay.submit.upload import read_upload
 from assay.submit.validate import DEFAULT_PATH, checked_skill_name, parse_repository_url
-from assay.web.http.dependencies import Assay, CalledBy
-from assay.web.http.problems import answer, problems
+from assay.web.http.access import ACCOUNT
+from assay.web.http.context import Assay, CalledBy, RequestedName
+from assay.web.http.errors import problems, response_spec
+from assay.web.http.json import LARGEST_REQUEST_BYTES
+from assay.web.http.links import repository_url
 from assay.web.submissions.idempotency import IdempotencyKey, answer_once
-from assay.web.submissions.json import (
+from assay.web.submissions.sender import Sender
+from assay.web.submissions.submit_json import (
     LARGEST_BATCH_BYTES,
     AcceptedView,
-    Body,
-    RepoUrl,
-    SkillName,
-    SkillPath,
-    Skills,
+    BatchView,
+    BulkBody,
+    DiscoverBody,
+    DiscoverView,
+    LeftOutView,
+    SubmitBody,
+    UploadBody,
+    present_accepted,
+    present_accepted_batch,
+    present_batch,
+    present_discovered,
 )
-from assay.web.submissions.present import present_accepted, present_admitted
-from assay.web.submissions.sender import Sender
 
 UPLOADS = RepositoryName(Host.UPLOAD, "local", "uploads")
-NOT_NEW = "Nothing is new: the same submission as before, `duplicate` or reopened."
-
-
-class SubmitBody(Body, frozen=True):
-    """One skill (`skillName`, `skillPath`), several (`skills`), or all skills of a repository (`repoUrl` alone)."""
-
-    repo_url: RepoUrl
-    skill_name: SkillName | None = None
-    skill_path: SkillPath | None = None
-    skills: Skills | None = None
-    source: Annotated[
-        Literal["api", "web", "cli", "cli-submit", "cli-auto"], msgspec.Meta(description="Which client this is.")
-    ] = "api"
-    email: Annotated[str, msgspec.Meta(max_length=320, description="Accepted from older clients; not kept.")] | None = (
-        None
-    )
-
-
-class UploadBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A zip or tar.gz of one skill folder."""
-
-    archive: UploadFile
-    skill_name: str | None = None
+NOT_NEW = "Nothing is new: the existing submission, which is a `duplicate` or was reopened."
 
 
 @post(
     "/",
-    summary="Submit a skill, several, or a whole repository",
+    summary="Submit a skill, several skills or a repository",
     status_code=HTTP_201_CREATED,
-    responses={HTTP_200_OK: answer(AcceptedView, NOT_NEW), **problems(400, 404, 409, 413, 415, 422, 503)},
+    responses={HTTP_200_OK: response_spec(AcceptedView, NOT_NEW), **problems(400, 404, 409, 413, 415, 422, 503)},
     request_max_body_size=LARGEST_BATCH_BYTES,
 )
 async def submit(
     assay: Assay, caller: CalledBy, data: JSONBody[SubmitBody], idempotency_key: IdempotencyKey = None
 ) -> Response[AcceptedView]:
-    """Idempotent: the same skill again answers with the same submission, `duplicate` while it is under way."""
+    """Submit skills for scanning and listing. Example: `{"repoUrl": "https://github.com/owner/repository"}`.
+
+    It is idempotent: submitting a known skill again returns its submission, as `duplicate` while that is active.
+    """
     origin = Origin.CLI if data.source.startswith("cli") else Origin.API
     sender = Sender(caller, origin, assay.settings.github_web_url, assay.settings.git_hosts)
     repository, folder = parse_repository_url(data.repo_url, sender.web_url, sender.git_hosts)
@@ -84,13 +75,13 @@ async def submit(
     async def work(db: Any) -> tuple[int, AcceptedView]:
         if data.skills is None and found is None:
             request = sender.request(data.repo_url, data.skill_name, data.skill_path)
-            return present_accepted(await accept_submission(db, request), assay.settings.base_url)
+            return present_accepted(await admit_submission(db, request), assay.settings.base_url)
         items: Sequence[Item]
         if found is not None:
             items = await request_all(db, found, sender.origin, sender.submitter, sender.actor)
         else:
             items = [sender.item(data.repo_url, each.name, each.path) for each in data.skills or ()]
-        return present_admitted(await accept_batch(db, items), assay.settings.base_url)
+        return present_accepted_batch(await admit_batch(db, items), assay.settings.base_url)
 
     return await answer_once(assay, caller, "submit", idempotency_key, data, work)
 
@@ -99,18 +90,94 @@ async def submit(
     "/upload",
     summary="Submit an archive of one skill folder",
     status_code=HTTP_201_CREATED,
-    responses={HTTP_200_OK: answer(AcceptedView, NOT_NEW), **problems(400, 409, 413, 415, 503)},
+    responses={HTTP_200_OK: response_spec(AcceptedView, NOT_NEW), **problems(400, 409, 413, 415, 503)},
 )
 async def upload(assay: Assay, caller: CalledBy, data: MultipartBody[UploadBody]) -> Response[AcceptedView]:
-    """The same admission and pipeline as a repository, for a folder that is not in one."""
+    """Submit a skill that is not in a public repository. It is scanned and listed like any other."""
     received = await asyncio.to_thread(read_upload, await data.archive.read(), assay.limits)
     described = describe(received.source.skill_md)
     name = checked_skill_name(data.skill_name or described.name or received.folder)
     digest = await assay.blobs.save(received.source)
     path = f"{slug_of(name)}/{DEFAULT_PATH}"
     sender = Sender(caller, Origin.UPLOAD, assay.settings.github_web_url)
-    request = Request(UPLOADS, name, path, sender.origin, sender.submitter, sender.actor, upload_digest=digest)
+    request = SubmissionRequest(
+        UPLOADS, name, path, sender.origin, sender.submitter, sender.actor, upload_digest=digest
+    )
     async with assay.store.begin() as db:
-        accepted = await accept_submission(db, request)
-    status, view = present_accepted(accepted, assay.settings.base_url)
+        admitted = await admit_submission(db, request)
+    status, view = present_accepted(admitted, assay.settings.base_url)
     return Response(view, status_code=status)
+
+
+@post(
+    "/bulk",
+    summary="Submit many skills",
+    status_code=HTTP_200_OK,
+    responses=problems(400, 409, 413, 415, 503),
+    request_max_body_size=LARGEST_BATCH_BYTES,
+)
+async def bulk(
+    assay: Assay, caller: CalledBy, data: JSONBody[BulkBody], idempotency_key: IdempotencyKey = None
+) -> Response[BatchView]:
+    """Submit up to 1000 skills. An item that cannot be admitted is reported and does not stop the others."""
+    items = _items(data, Sender(caller, Origin.BULK, assay.settings.github_web_url, assay.settings.git_hosts))
+
+    async def work(db: Any) -> tuple[int, BatchView]:
+        return HTTP_200_OK, present_batch(await admit_batch(db, items, chunk=assay.settings.enqueue_chunk))
+
+    return await answer_once(assay, caller, "bulk", idempotency_key, data, work)
+
+
+@post(
+    "/discover",
+    summary="Find the skills of a repository",
+    status_code=HTTP_200_OK,
+    responses=problems(400, 404, 413, 415, 503),
+    request_max_body_size=LARGEST_REQUEST_BYTES,
+)
+async def discover(assay: Assay, data: JSONBody[DiscoverBody]) -> DiscoverView:
+    """List every skill of the newest commit, including those of marketplace manifests. Nothing is submitted."""
+    name, _ = parse_repository_url(data.repo_url, assay.settings.github_web_url, assay.settings.git_hosts)
+    found = await assay.finder.find(name)
+    async with assay.store.begin() as db:
+        known = await compare_skills(db, found)
+    return DiscoverView(
+        repo_url=repository_url(found.facts.name, assay.settings.github_web_url) or data.repo_url,
+        repository=str(found.facts.name),
+        commit=found.commit,
+        skills=[present_discovered(each) for each in known],
+        left_out=[LeftOutView.of(each) for each in found.left_out],
+    )
+
+
+@post(
+    "/{owner:str}/{repo:str}/{skill:str}/reindex",
+    summary="Submit a listing again",
+    opt=ACCOUNT,
+    status_code=HTTP_200_OK,
+    responses={
+        HTTP_201_CREATED: response_spec(AcceptedView, "A new submission."),
+        **problems(300, 400, 401, 403, 404, 409, 503),
+    },
+)
+async def reindex(assay: Assay, caller: CalledBy, requested_name: RequestedName) -> Response[AcceptedView]:
+    """Submit a listing again from its source. The live version stays live in the meantime."""
+    async with assay.store.begin() as db:
+        listing = await find_any_listing(db, requested_name)
+        await require_owner_or_submitter(db, caller, listing)
+        request = await build_resubmission(db, listing, caller)
+        admitted = await admit_submission(db, request)
+        detail = {"submission": str(admitted.submission.id)}
+        await record_audit(db, caller.name, "skill_reindexed", listing.name, detail)
+    status, view = present_accepted(admitted, assay.settings.base_url)
+    return Response(view, status_code=status)
+
+
+def _items(body: BulkBody, sender: Sender) -> list[Item]:
+    match body:
+        case BulkBody(repo_url=None, skills=None, items=[*items]):
+            return [sender.item(each.repo_url, each.skill_name, each.skill_path) for each in items]
+        case BulkBody(repo_url=str(repo_url), skills=[*skills], items=None):
+            return [sender.item(repo_url, each.name, each.path) for each in skills]
+        case _:
+            raise Invalid("Give either repoUrl with skills, or items.", code="bad_body")

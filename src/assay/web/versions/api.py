@@ -1,4 +1,4 @@
-"""The versions of a skill: list them, look at one, compare two."""
+"""Versions of a skill: list them, get one, compare two."""
 
 from asyncio import to_thread
 from typing import Annotated
@@ -10,83 +10,97 @@ from assay.app.app import App
 from assay.serve.versions.compare import FileChange, Pair, compare_sources, read_pair
 from assay.serve.versions.skill_text import load_skill_text
 from assay.serve.versions.versions import LATEST, read_version, read_versions
-from assay.web.http.dependencies import Assay
-from assay.web.http.problems import problems
-from assay.web.versions.json import CompareView, DiffView, VersionDetailView, VersionsView
-from assay.web.versions.naming import answered, wanted_name
-from assay.web.versions.present import present_comparison, present_diff, present_version, present_versions
+from assay.web.http.context import Assay, RequestedName
+from assay.web.http.degraded import degraded
+from assay.web.http.errors import problems
+from assay.web.versions import degraded as without_database
+from assay.web.versions.json import (
+    CompareView,
+    DiffView,
+    VersionDetailView,
+    VersionsView,
+    present_comparison,
+    present_diff,
+    present_version,
+    present_versions,
+)
+from assay.web.versions.naming import located
 
-REFUSALS = problems(300, 400, 404, 410, 503)
+PROBLEMS = problems(300, 400, 404, 410, 503)
 NAME = "/{owner:str}/{repo:str}/{skill:str}"
 From = Annotated[
-    str, QueryParameter(name="from", max_length=100, description="The older version: a number, a tag or `latest`.")
+    str,
+    QueryParameter(
+        name="from", max_length=100, description="The older version: a number such as `1.0.0`, a tag, or `latest`."
+    ),
 ]
-To = Annotated[str, QueryParameter(name="to", max_length=100, description="The newer version; `latest` unless given.")]
+To = Annotated[
+    str,
+    QueryParameter(name="to", max_length=100, description="The newer version: a number, a tag, or `latest`."),
+]
 
 
-@get(f"{NAME}/versions", summary="List the versions of a skill", responses=REFUSALS)
+@get(
+    f"{NAME}/versions",
+    summary="List the versions of a skill",
+    opt=degraded(without_database.list_versions),
+    responses=PROBLEMS,
+)
 async def list_versions(
     assay: Assay,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    requested_name: RequestedName,
     cursor: Annotated[
-        str | None, QueryParameter(max_length=200, description="`nextCursor` of the page before.")
+        str | None, QueryParameter(max_length=200, description="`nextCursor` of the previous page.")
     ] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=100, description="Versions on a page.")] = 100,
+    limit: Annotated[int, QueryParameter(ge=1, le=100, description="Versions per page.")] = 100,
 ) -> Response[VersionsView]:
-    """Newest first, those that were taken back included, with the reason."""
-    wanted = wanted_name(owner, repo, skill)
+    """List the versions, newest first. Yanked and withdrawn versions are included, with the reason."""
     async with assay.store.snapshot() as db:
-        page = await read_versions(db, wanted, cursor=cursor, limit=limit)
-    return answered(present_versions(page), wanted, page.skill, "/versions")
+        page = await read_versions(db, requested_name, cursor=cursor, limit=limit)
+    return located(present_versions(page), requested_name, page.skill, "/versions")
 
 
-@get(f"{NAME}/versions/{{version:str}}", summary="One version of a skill", responses=REFUSALS)
+@get(f"{NAME}/versions/{{version:str}}", summary="Get a version of a skill", responses=PROBLEMS)
 async def get_version(
-    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+    assay: Assay, requested_name: RequestedName, version: FromPath[str]
 ) -> Response[VersionDetailView]:
-    """By its number, a tag, or `latest`. A yanked version is given by its number only, a withdrawn one not at all."""
-    wanted = wanted_name(owner, repo, skill)
+    """Return a version by its number, a tag, or `latest`.
+
+    A yanked version is returned only for its exact number. A withdrawn version is answered with 410.
+    """
     async with assay.store.snapshot() as db:
-        detail = await read_version(db, wanted, version)
+        detail = await read_version(db, requested_name, version)
     text = await load_skill_text(assay.blobs, detail.version.content_digest)
-    return answered(
-        present_version(detail, text, assay.ruleset.version),
-        wanted,
-        detail.skill,
-        f"/versions/{detail.version.version}",
-    )
+    view = present_version(detail, text, assay.ruleset.version)
+    return located(view, requested_name, detail.skill, f"/versions/{detail.version.version}")
 
 
-@get(f"{NAME}/versions/diff", summary="Two versions as one text", responses=REFUSALS)
+@get(f"{NAME}/versions/diff", summary="Get the diff of two versions", responses=PROBLEMS)
 async def diff_versions(
-    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], before: From, after: To = LATEST
+    assay: Assay, requested_name: RequestedName, before: From, after: To = LATEST
 ) -> Response[DiffView]:
-    """What changed, in the form of `git diff`; what is binary or very large is named only."""
-    wanted = wanted_name(owner, repo, skill)
-    pair, changes = await compare(assay, wanted, before, after)
-    return answered(present_diff(pair, changes), wanted, pair.skill, "/versions/diff")
+    """Return the differences in the format of `git diff`. Binary and very large files are named without their lines."""
+    pair, changes = await compare(assay, requested_name, before, after)
+    return located(present_diff(pair, changes), requested_name, pair.skill, "/versions/diff")
 
 
-@get(f"{NAME}/versions/compare", summary="Two versions, file by file", responses=REFUSALS)
+@get(f"{NAME}/versions/compare", summary="Compare two versions file by file", responses=PROBLEMS)
 async def compare_versions(
-    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], before: From, after: To = LATEST
+    assay: Assay, requested_name: RequestedName, before: From, after: To = LATEST
 ) -> Response[CompareView]:
-    """Which files differ and how, and which hosts, programs, variables, files and tools are new or gone."""
-    wanted = wanted_name(owner, repo, skill)
-    pair, changes = await compare(assay, wanted, before, after)
+    """Return the files that differ, and the hosts, programs, variables, files and tools that were added or removed."""
+    pair, changes = await compare(assay, requested_name, before, after)
     view = present_comparison(pair, changes, assay.settings.github_web_url)
-    return answered(view, wanted, pair.skill, "/versions/compare")
+    return located(view, requested_name, pair.skill, "/versions/compare")
 
 
-async def compare(assay: App, wanted: str, before: str, after: str) -> tuple[Pair, list[FileChange]]:
-    """Two versions and the files that differ."""
+async def compare(assay: App, name: str, before: str, after: str) -> tuple[Pair, list[FileChange]]:
+    """Return two versions and the files that differ."""
     async with assay.store.snapshot() as db:
-        pair = await read_pair(db, wanted, before, after)
+        pair = await read_pair(db, name, before, after)
     if pair.before.content_digest == pair.after.content_digest:
         return pair, []
     old = await assay.blobs.load(pair.before.content_digest)
     new = await assay.blobs.load(pair.after.content_digest)
-    # In a thread: it takes up to seconds for hostile texts, and others need not wait.
+    # In a thread, because hostile texts can take seconds.
     return pair, await to_thread(compare_sources, old, new)

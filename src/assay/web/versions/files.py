@@ -1,143 +1,117 @@
-"""The files of a version: their list, one of them, and all of them as an archive."""
+"""Files of a version: their list, one file, and all of them as an archive."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from litestar import Request, Response, get
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import FromPath, QueryParameter
-from litestar.response import Stream
-from litestar.status_codes import HTTP_304_NOT_MODIFIED
+from litestar.params import FromPath
 
 from assay.app.app import App
 from assay.model.errors import NotFound
-from assay.model.naming import slug_in
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import FileEntry
-from assay.serve.versions.archive import Format, pack
 from assay.serve.versions.compare import text_of
 from assay.serve.versions.versions import choose_version
 from assay.store.scans.contents import list_files
 from assay.store.skills.names import aliases_of
-from assay.web.http.dependencies import Assay
-from assay.web.http.problems import problems
-from assay.web.versions.json import FilesView
-from assay.web.versions.naming import answered, disposition, etag, is_known, wanted_name
-from assay.web.versions.present import present_files
+from assay.web.http.context import Assay, RequestedName
+from assay.web.http.degraded import degraded
+from assay.web.http.errors import problems, response_spec
+from assay.web.http.headers import content_disposition, etag_of, is_cached, not_modified
+from assay.web.http.parameters import Params, parameters
+from assay.web.versions import degraded as without_database
+from assay.web.versions.archives import INERT, ArchiveParameters, VersionArchive, answer_archive
+from assay.web.versions.json import FilesView, present_files
+from assay.web.versions.naming import located
 
-REFUSALS = problems(300, 400, 404, 410, 503)
+PROBLEMS = problems(300, 400, 404, 410, 503)
 VERSION = "/{owner:str}/{repo:str}/{skill:str}/versions/{version:str}"
-# Whatever a file holds, it is not run and not asked for more.
-INERT = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
 TEXT, BYTES = "text/plain", "application/octet-stream"
-ARCHIVES = {Format.ZIP: "application/zip", Format.TAR_GZ: "application/gzip"}
 
 
-def _bytes(description: str, media_type: str) -> dict[int, ResponseSpec]:
-    return {200: ResponseSpec(bytes, generate_examples=False, description=description, media_type=media_type)}
-
-
-@get(f"{VERSION}/files", summary="List the files of a version", responses=REFUSALS)
+@get(f"{VERSION}/files", summary="List the files of a version", responses=PROBLEMS)
 async def list_version_files(
-    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
+    assay: Assay, requested_name: RequestedName, version: FromPath[str]
 ) -> Response[FilesView]:
-    """Path, size and SHA-256 of each, in the order of paths; and the names that lead to the listing."""
-    wanted = wanted_name(owner, repo, skill)
+    """List path, size and SHA-256 of each file, sorted by path, and the aliases of the listing."""
     async with assay.store.snapshot() as db:
-        listing, found = await choose_version(db, wanted, version)
-        files, aliases = await list_files(db, found.content_digest), await aliases_of(db, listing.id)
+        skill, found = await choose_version(db, requested_name, version)
+        files, aliases = await list_files(db, found.content_digest), await aliases_of(db, skill.id)
     view = FilesView(
-        name=listing.name,
+        name=skill.name,
         aliases=aliases,
         version=found.version,
         content_hash=found.content_digest,
         files=present_files(files),
     )
-    return answered(view, wanted, listing, f"/versions/{found.version}/files")
+    return located(view, requested_name, skill, f"/versions/{found.version}/files")
 
 
 @get(
     f"{VERSION}/files/{{path:path}}",
-    summary="One file of a version",
-    responses={**_bytes("The bytes of the file.", BYTES), **REFUSALS},
+    summary="Get a file of a version",
+    responses={200: response_spec(bytes, "The content of the file.", BYTES), **PROBLEMS},
 )
 async def get_file(
     assay: Assay,
     request: Request[Any, Any, Any],
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    requested_name: RequestedName,
     version: FromPath[str],
     path: FromPath[str],
 ) -> Response[bytes]:
-    """Text is shown as text, whatever it says it is; everything else is saved. The ETag is the SHA-256."""
-    _, found, files = await find_files(assay, wanted_name(owner, repo, skill), version)
+    """Return the bytes of a file. Text is served as plain text, everything else as a download.
+
+    The ETag is the SHA-256 of the file.
+    """
+    _, found, files = await find_files(assay, requested_name, version)
     file = file_at(files, path)
-    tag = {"ETag": etag(file.sha256)}
-    if is_known(request.headers, tag["ETag"]):
-        return Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=tag)
+    tag = {"ETag": etag_of(file.sha256)}
+    if is_cached(request.headers, tag["ETag"]):
+        return not_modified(tag)
     content = await assay.blobs.read_file(found.content_digest, file.path)
     is_text = text_of(content) is not None
-    named = disposition("inline" if is_text else "attachment", file.path.rpartition("/")[2])
-    return Response(
-        content, media_type=TEXT if is_text else BYTES, headers={**INERT, **tag, "Content-Disposition": named}
-    )
+    disposition = content_disposition("inline" if is_text else "attachment", file.path.rpartition("/")[2])
+    headers = {**INERT, **tag, "Content-Disposition": disposition}
+    return Response(content, media_type=TEXT if is_text else BYTES, headers=headers)
 
 
 @get(
     f"{VERSION}/download",
-    summary="A version as an archive",
-    responses={**_bytes("All files under one folder, called like the skill.", "application/zip"), **REFUSALS},
+    summary="Download a version as an archive",
+    opt=degraded(without_database.download),
+    dependencies=parameters(ArchiveParameters),
+    responses={
+        200: response_spec(bytes, "All files in one folder that is named after the skill.", "application/zip"),
+        **PROBLEMS,
+    },
 )
 async def download(
     assay: Assay,
     request: Request[Any, Any, Any],
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
+    requested_name: RequestedName,
     version: FromPath[str],
-    kind: Annotated[Format, QueryParameter(name="format", description="The kind of archive.")] = Format.ZIP,
+    params: Params[ArchiveParameters],
 ) -> Response[Any]:
-    """The same bytes every time and everywhere: sorted, without times, not compressed. The ETag is its digest."""
+    """Return all files as an archive. It is reproducible: sorted, without timestamps, and not compressed.
+
+    The ETag is the content digest of the version.
+    """
     async with assay.store.snapshot() as db:
-        listing, found = await choose_version(db, wanted_name(owner, repo, skill), version)
-    archive = Archive(listing.name, found.version, found.content_digest, kind)
+        skill, found = await choose_version(db, requested_name, version)
+    archive = VersionArchive(skill.name, found.version, found.content_digest, params.kind)
     return await answer_archive(assay, request, archive)
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """A version that may be given, and the kind of archive that is wanted of it."""
-
-    name: str
-    version: str
-    digest: str
-    kind: Format
-
-
-async def answer_archive(assay: App, request: Request[Any, Any, Any], wanted: Archive) -> Response[Any]:
-    """All its files, from the blobs; nothing for who has them."""
-    tag = {"ETag": etag(wanted.digest)}
-    if is_known(request.headers, tag["ETag"]):
-        return Response(b"", status_code=HTTP_304_NOT_MODIFIED, headers=tag)
-    source = await assay.blobs.load(wanted.digest)
-    slug = slug_in(wanted.name)
-    named = disposition("attachment", f"{slug}-{wanted.version}.{wanted.kind.value}")
-    parts = pack(source.files, slug, wanted.kind)
-    return Stream(parts, media_type=ARCHIVES[wanted.kind], headers={**INERT, **tag, "Content-Disposition": named})
-
-
-async def find_files(assay: App, wanted: str, version: str) -> tuple[Skill, SkillVersion, list[FileEntry]]:
-    """A version that may be given, and its files."""
+async def find_files(assay: App, name: str, version: str) -> tuple[Skill, SkillVersion, list[FileEntry]]:
+    """Return a version that may be served, and its files."""
     async with assay.store.snapshot() as db:
-        listing, found = await choose_version(db, wanted, version)
-        return listing, found, await list_files(db, found.content_digest)
+        skill, found = await choose_version(db, name, version)
+        return skill, found, await list_files(db, found.content_digest)
 
 
 def file_at(files: list[FileEntry], path: str) -> FileEntry:
-    """The file at a path, or NotFound."""
-    wanted = path.lstrip("/")
-    file = next((each for each in files if each.path == wanted), None)
+    """Return the file at a path, or raise NotFound."""
+    relative = path.lstrip("/")
+    file = next((each for each in files if each.path == relative), None)
     if file is None:
-        raise NotFound(f"There is no file {wanted[:200]} in this version.", code="file_not_found")
+        raise NotFound(f"There is no file {relative[:200]} in this version.", code="file_not_found")
     return file

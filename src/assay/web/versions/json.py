@@ -1,56 +1,103 @@
-"""The JSON of listings with their versions: what is said of each, what differs, and what was taken back."""
+"""JSON of versions: their status, files, scans, approvals and differences."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from assay.model.category import Category
-from assay.model.listing_status import Standing, VersionStatus
-from assay.model.skill import Tier
-from assay.serve.versions.compare import FileStatus
-from assay.web.http.json import CapabilitiesView, FileView, ProblemView, ScanView, SkillView, View
-from assay.web.scans.deep_scan_json import DeepScanView
-from assay.web.submissions.json import Body
-from assay.web.versions.approval_json import ApprovalView
+from assay.model.moderation import Review
+from assay.model.repository import Host
+from assay.model.skill import ListingStatus, Skill, SkillVersion, StatusReason, Tier, VersionStatus
+from assay.model.source import FileEntry
+from assay.model.verdict import Path
+from assay.serve.versions.compare import FileChange, FileStatus, Pair, unified
+from assay.serve.versions.versions import VersionDetail, VersionsPage
+from assay.web.findings.json import CapabilitiesView, ScanView, present_capabilities, present_scan
+from assay.web.http.json import Body, View
+from assay.web.http.links import repository_url
+from assay.web.scans.json import DeepScanView, present_deep_scans
 
 LONGEST_REASON = 1_000
-Why = Annotated[
-    str, msgspec.Meta(min_length=3, max_length=LONGEST_REASON, description="Why; shown to everybody, and audited.")
+PublicReason = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=3,
+        max_length=LONGEST_REASON,
+        description="The reason. It is shown publicly and recorded in the audit log.",
+    ),
 ]
 
 
-class RemarkView(View, frozen=True):
-    """Why something is no longer as it was, and since when."""
+class ReasonBody(Body, frozen=True):
+    """A reason for a change."""
+
+    reason: PublicReason
+
+
+class TagBody(Body, frozen=True):
+    """The version that a tag points to."""
+
+    version: Annotated[str, msgspec.Meta(min_length=1, max_length=100, description="Such as `1.2.0`.")]
+
+
+class StatusReasonView(View, frozen=True):
+    """The reason for a change of status, and when it was recorded."""
 
     code: str
     message: str
     at: datetime
 
 
-class ForkView(View, frozen=True):
-    """Another listing of the same bytes."""
+class ListingStatusView(View, frozen=True):
+    """The status of a listing."""
 
     name: str
-    owner_slug: str
-    repo_slug: str
-    skill_slug: str
-    repo_url: str | None
-    github_stars: int | None
+    standing: ListingStatus
+    reason: StatusReasonView | None
+    current_version: str
+
+
+class ApprovalView(View, frozen=True):
+    """A reviewer approved exactly this content, regardless of its scans."""
+
+    path: Path
+    reason: str
+    at: datetime
+
+
+class FileView(View, frozen=True):
+    """A file of a version."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class FilesView(View, frozen=True):
+    """The files of one version. `aliases` lists the former and short names of its listing: a hallmark may be signed
+    for any of them.
+    """
+
+    name: str
+    aliases: list[str]
+    version: str
+    content_hash: str
+    files: list[FileView]
 
 
 class VersionEntryView(View, frozen=True):
     """An immutable version with its signed hallmark (a DSSE envelope). `diffSummary` says what it changed.
 
-    `contentHash` is `contentDigest`, and `createdAt` is `publishedAt`, under the names that older clients read.
-    A `yanked` version is given to whoever asks for exactly it, a `withdrawn` one to nobody; `reason` says why.
+    A `yanked` version can still be fetched by its exact number, a `withdrawn` one cannot; `reason` says why.
+    `contentHash` equals `contentDigest` and `createdAt` equals `publishedAt`; older clients read those names.
     """
 
     version: str
     status: VersionStatus
-    reason: RemarkView | None
+    reason: StatusReasonView | None
     deprecated: bool
-    deprecation: RemarkView | None
+    deprecation: StatusReasonView | None
     cert_tier: Tier
     cert_score: int
     published_at: datetime
@@ -63,7 +110,7 @@ class VersionEntryView(View, frozen=True):
 
 
 class VersionsView(View, frozen=True):
-    """A page of versions, newest first; `tags` has the version that each tag points to."""
+    """A page of versions, newest first. `tags` maps each tag to the version it points to."""
 
     name: str
     current_version: str
@@ -73,7 +120,7 @@ class VersionsView(View, frozen=True):
 
 
 class VersionDetailView(VersionEntryView, frozen=True):
-    """A version with its files and its scans; `content` is its SKILL.md, `sha` the SHA-256 of that text."""
+    """A version with its files and scans. `content` is its SKILL.md and `sha` the SHA-256 of that text."""
 
     name: str
     previous: str | None
@@ -86,48 +133,27 @@ class VersionDetailView(VersionEntryView, frozen=True):
     content: str
 
 
-class ListedSkillView(SkillView, frozen=True):
-    """A listing with what clients install: `content` is the SKILL.md of the live version, `sha` the SHA-256 of that
-    text without a byte order mark and with plain line ends. Both are null if its bytes cannot be read right now.
+class VersionReportView(View, frozen=True):
+    """All scans of one version."""
 
-    `provenanceVerified`: this registry has fetched these bytes itself, from the repository at `commit`.
-    """
-
-    category: Category
-    labels: list[str]
-    installs: int
-    vskill_installs: int
-    trending_score_7d: int = msgspec.field(name="trendingScore7d")
-    trending_score_30d: int = msgspec.field(name="trendingScore30d")
-    provenance_verified: bool
-    deprecation: RemarkView | None
-    sha: str | None
-    content: str | None
-
-
-class ListingView(View, frozen=True):
-    """A listing with its versions (newest first, at most 100), and the files and scans of the live one.
-
-    If the same bytes are listed more than once, `canonical` names the listing to prefer, and `alternates` are the
-    others. A trusted publisher is one whom the operators know; its skills are examined like all others.
-    `sourceSeenAt` is when the listing was last compared with its source; null if it was uploaded.
-    """
-
-    skill: ListedSkillView
-    trusted_publisher: bool
-    versions: list[VersionEntryView]
-    tags: dict[str, str]
-    files: list[FileView]
+    name: str
+    version: str
+    content_digest: str
+    commit: str
+    score: int
     scans: list[ScanView]
-    deep_scans: list[DeepScanView] | None
-    review: ApprovalView | None
-    canonical: str
-    alternates: list[ForkView]
-    source_seen_at: datetime | None
+    deep_scans: list[DeepScanView]
+
+
+class TagsView(View, frozen=True):
+    """The tags of a listing, each with the version it points to."""
+
+    name: str
+    tags: dict[str, str]
 
 
 class DiffView(View, frozen=True):
-    """All differences as one text, in the form of `git diff`."""
+    """All differences between two versions as one text in the format of `git diff`."""
 
     source: Literal["local-content"]
     from_version: str = msgspec.field(name="from")
@@ -137,7 +163,7 @@ class DiffView(View, frozen=True):
 
 
 class FileChangeView(View, frozen=True):
-    """A file that differs. `patch` is null for what is binary, moved, or too large to be shown."""
+    """A file that differs. `patch` is null if the file is binary, only moved, or too large."""
 
     filename: str
     status: FileStatus
@@ -149,14 +175,14 @@ class FileChangeView(View, frozen=True):
 
 
 class CapabilityChangesView(View, frozen=True):
-    """What the newer version reaches for that the older does not, and the other way round."""
+    """The capabilities that the newer version adds and removes."""
 
     added: CapabilitiesView
     removed: CapabilitiesView
 
 
 class CompareView(View, frozen=True):
-    """Two versions side by side."""
+    """Two versions compared file by file."""
 
     source: Literal["local-content"]
     from_version: str = msgspec.field(name="from")
@@ -169,54 +195,116 @@ class CompareView(View, frozen=True):
     github_compare_url: str | None
 
 
-class FilesView(View, frozen=True):
-    """The files of one version. `aliases` are the names that its listing had before or elsewhere: a hallmark may be
-    signed for any of them.
-    """
-
-    name: str
-    aliases: list[str]
-    version: str
-    content_hash: str
-    files: list[FileView]
+def present_status(skill: Skill) -> ListingStatusView:
+    return ListingStatusView.of(skill, reason=skill.remark)
 
 
-class WhyBody(Body, frozen=True):
-    """A reason."""
-
-    reason: Why
-
-
-class TagBody(Body, frozen=True):
-    """The version that the tag shall point to."""
-
-    version: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+def present_status_reason(reason: StatusReason | None) -> StatusReasonView | None:
+    """Convert a status reason without its actor, who is not public."""
+    return StatusReasonView.of(reason) if reason else None
 
 
-class StandingView(View, frozen=True):
-    """Where a listing stands now."""
-
-    name: str
-    standing: Standing
-    reason: RemarkView | None
-    current_version: str
+def present_approval(review: Review | None) -> ApprovalView | None:
+    """Convert an approval without its reviewer, who is not public."""
+    return ApprovalView.of(review, path=Path.REVIEWED) if review else None
 
 
-class TagsView(View, frozen=True):
-    """The version that each tag of a listing points to."""
-
-    name: str
-    tags: dict[str, str]
+def present_files(files: Sequence[FileEntry]) -> list[FileView]:
+    return [FileView.of(file) for file in files]
 
 
-class ChoicesView(ProblemView, frozen=True):
-    """Several skills have this name; `choices` are their full names."""
+def present_versions(page: VersionsPage) -> VersionsView:
+    return VersionsView.of(
+        page,
+        name=page.skill.name,
+        current_version=page.skill.current_version,
+        versions=present_entries(page.versions, page.summaries),
+    )
 
-    choices: list[str]
+
+def present_entries(versions: Sequence[SkillVersion], summaries: Mapping[str, str]) -> list[VersionEntryView]:
+    """Convert versions; `summaries` maps each version to what it changed."""
+    return [present_entry(version, summaries[version.version]) for version in versions]
 
 
-class GoneProblemView(ProblemView, frozen=True):
-    """It was here; `reason` says why it is not any more, `since` when that was."""
+def present_entry(version: SkillVersion, summary: str) -> VersionEntryView:
+    return VersionEntryView.of(version, **_entry_fields(version, summary))
 
-    reason: str | None
-    since: datetime | None
+
+def present_version(detail: VersionDetail, text: tuple[str, str], ruleset: str) -> VersionDetailView:
+    """Convert a version with its files and scans; `text` is its SKILL.md and the SHA-256 of that."""
+    return VersionDetailView.of(
+        detail.version,
+        **_entry_fields(detail.version, detail.summary),
+        name=detail.skill.name,
+        previous=detail.previous.version if detail.previous else None,
+        tags=detail.tags,
+        files=present_files(detail.files),
+        scans=[present_scan(scan, ruleset, detail.decisions) for scan in detail.scans],
+        deep_scans=present_deep_scans(detail.deep_scans),
+        review=present_approval(detail.decisions.review),
+        content=text[0],
+        sha=text[1],
+    )
+
+
+def present_report(detail: VersionDetail, ruleset: str) -> VersionReportView:
+    return VersionReportView.of(
+        detail.version,
+        name=detail.skill.name,
+        scans=[present_scan(scan, ruleset, detail.decisions) for scan in detail.scans],
+        deep_scans=present_deep_scans(detail.deep_scans),
+    )
+
+
+def present_diff(pair: Pair, changes: Sequence[FileChange]) -> DiffView:
+    return DiffView(
+        source="local-content",
+        from_version=pair.before.version,
+        to_version=pair.after.version,
+        diff_summary=pair.summary,
+        content_diff=unified(changes),
+    )
+
+
+def present_comparison(pair: Pair, changes: Sequence[FileChange], web_url: str) -> CompareView:
+    return CompareView(
+        source="local-content",
+        from_version=pair.before.version,
+        to_version=pair.after.version,
+        base_sha=pair.before.commit,
+        head_sha=pair.after.commit,
+        diff_summary=pair.summary,
+        files=[present_change(change) for change in changes],
+        capabilities=CapabilityChangesView(
+            added=present_capabilities(pair.gained), removed=present_capabilities(pair.lost)
+        ),
+        github_compare_url=compare_url(pair, web_url),
+    )
+
+
+def present_change(change: FileChange) -> FileChangeView:
+    return FileChangeView.of(
+        change, filename=change.path, previous_filename=change.former_path, binary=change.is_binary
+    )
+
+
+def compare_url(pair: Pair, web_url: str) -> str | None:
+    """Return GitHub's page that compares the two commits, if the repository is there."""
+    url = repository_url(pair.skill.repository, web_url)
+    is_on_github = url is not None and pair.skill.repository.host is Host.GITHUB
+    return f"{url}/compare/{pair.before.commit}...{pair.after.commit}" if is_on_github else None
+
+
+def _entry_fields(version: SkillVersion, summary: str) -> dict[str, Any]:
+    """Return the fields whose names or types differ from those of a version."""
+    return {
+        "reason": present_status_reason(version.remark),
+        "deprecated": version.deprecation is not None,
+        "deprecation": present_status_reason(version.deprecation),
+        "cert_tier": version.tier,
+        "cert_score": version.score,
+        "created_at": version.published_at,
+        "content_hash": version.content_digest,
+        "diff_summary": summary,
+    }

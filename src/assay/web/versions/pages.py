@@ -1,40 +1,61 @@
-"""The pages of one version, of one of its files, and of two versions side by side."""
+"""Pages of a version, of a file and of a comparison, and the forms with which owners unlist and relist."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import get
-from litestar.params import FromPath, QueryParameter
-from litestar.response import Template
+import msgspec
+from litestar import get, post
+from litestar.params import FromPath, URLEncodedBody
+from litestar.response import Redirect, Template
+from litestar.status_codes import HTTP_303_SEE_OTHER
 
+from assay.model.skill import Skill
+from assay.moderation.withdraw import status_reason
 from assay.serve.versions.compare import text_of
 from assay.serve.versions.versions import LATEST, read_version, read_versions
-from assay.web.http.access import PUBLIC
-from assay.web.http.dependencies import Assay
-from assay.web.http.present import commit_url
-from assay.web.skills.pages import capabilities_of, scan_of
+from assay.web.findings.scans import capabilities_of, newest_scan
+from assay.web.http.access import ACCOUNT, PUBLIC
+from assay.web.http.context import Assay, CalledBy, RequestedName
+from assay.web.http.links import commit_url
+from assay.web.versions.api import From, To
 from assay.web.versions.api import compare as compare_two
 from assay.web.versions.files import file_at, find_files
-from assay.web.versions.present import compare_url
+from assay.web.versions.json import compare_url
+from assay.web.versions.naming import BY_NAME
+from assay.web.versions.owners import relist_as, unlist_as
 
 NAME = "/skills/{owner:str}/{repo:str}/{skill:str}"
-# Of a file so much is shown; the rest is in the file itself.
+# Longer files are cut; the download has all of them.
 SHOWN_CHARACTERS = 200_000
+# Versions offered in the selection of a comparison.
 CHOICES = 100
+LONGEST_FIELD = 2_000
+PAGE: dict[str, Any] = {"opt": PUBLIC, "dependencies": BY_NAME, "include_in_schema": False}
+FORM: dict[str, Any] = {
+    "opt": ACCOUNT,
+    "dependencies": BY_NAME,
+    "include_in_schema": False,
+    # A character needs up to twelve bytes in a form.
+    "request_max_body_size": 12 * LONGEST_FIELD + 1_000,
+}
 
 
-@get(f"{NAME}/versions/{{version:str}}", opt=PUBLIC, include_in_schema=False)
-async def version(
-    assay: Assay, owner: FromPath[str], repo: FromPath[str], skill: FromPath[str], version: FromPath[str]
-) -> Template:
-    """One version: its files, what was found in it, and why it was taken back if it was."""
+class StatusReasonForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A reason, which is shown publicly."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=LONGEST_FIELD)]
+
+
+@get(f"{NAME}/versions/{{version:str}}", **PAGE)
+async def version(assay: Assay, requested_name: RequestedName, version: FromPath[str]) -> Template:
+    """Render one version with its files, findings and status."""
     async with assay.store.snapshot() as db:
-        detail = await read_version(db, f"{owner}/{repo}/{skill}", version)
+        detail = await read_version(db, requested_name, version)
     context = {
         "detail": detail,
         "skill": detail.skill,
         "release": detail.version,
-        "scan": scan_of(detail.scans, 1),
-        "judgement": scan_of(detail.scans, 2),
+        "scan": newest_scan(detail.scans, 1),
+        "judgement": newest_scan(detail.scans, 2),
         "has_judge": assay.settings.llm_url is not None,
         "capabilities": capabilities_of(detail.scans),
         "commit_url": commit_url(detail.skill.repository, detail.version.commit, assay.settings.github_web_url),
@@ -42,17 +63,10 @@ async def version(
     return Template("versions/version.html", context=context)
 
 
-@get(f"{NAME}/versions/{{version:str}}/files/{{path:path}}", opt=PUBLIC, include_in_schema=False)
-async def file(
-    assay: Assay,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
-    version: FromPath[str],
-    path: FromPath[str],
-) -> Template:
-    """One file, as text."""
-    listing, found, files = await find_files(assay, f"{owner}/{repo}/{skill}", version)
+@get(f"{NAME}/versions/{{version:str}}/files/{{path:path}}", **PAGE)
+async def file(assay: Assay, requested_name: RequestedName, version: FromPath[str], path: FromPath[str]) -> Template:
+    """Render one file as text."""
+    listing, found, files = await find_files(assay, requested_name, version)
     chosen = file_at(files, path)
     text = text_of(await assay.blobs.read_file(found.content_digest, chosen.path))
     context = {
@@ -66,18 +80,10 @@ async def file(
     return Template("versions/file.html", context=context)
 
 
-@get(f"{NAME}/compare", opt=PUBLIC, include_in_schema=False)
-async def compare(
-    assay: Assay,
-    owner: FromPath[str],
-    repo: FromPath[str],
-    skill: FromPath[str],
-    before: Annotated[str, QueryParameter(name="from", max_length=100)],
-    after: Annotated[str, QueryParameter(name="to", max_length=100)] = LATEST,
-) -> Template:
-    """Two versions: what the newer one reaches for, and every file that differs."""
-    wanted = f"{owner}/{repo}/{skill}"
-    pair, changes = await compare_two(assay, wanted, before, after)
+@get(f"{NAME}/compare", **PAGE)
+async def compare(assay: Assay, requested_name: RequestedName, before: From, after: To = LATEST) -> Template:
+    """Render the differences in files and capabilities between two versions."""
+    pair, changes = await compare_two(assay, requested_name, before, after)
     async with assay.store.snapshot() as db:
         page = await read_versions(db, pair.skill.name, cursor=None, limit=CHOICES)
     context = {
@@ -88,3 +94,24 @@ async def compare(
         "compare_url": compare_url(pair, assay.settings.github_web_url),
     }
     return Template("versions/compare.html", context=context)
+
+
+@post(f"{NAME}/unlist", **FORM)
+async def unlist_form(
+    assay: Assay, caller: CalledBy, requested_name: RequestedName, data: URLEncodedBody[StatusReasonForm]
+) -> Redirect:
+    """Unlist the skill, then redirect to its page."""
+    return _page_of(await unlist_as(assay, caller, requested_name, data.reason))
+
+
+@post(f"{NAME}/relist", **FORM)
+async def relist_form(
+    assay: Assay, caller: CalledBy, requested_name: RequestedName, data: URLEncodedBody[StatusReasonForm]
+) -> Redirect:
+    """Relist the skill, then redirect to its page."""
+    reason = status_reason("relisted", data.reason, at=assay.clock.now(), by=caller.name)
+    return _page_of(await relist_as(assay, caller, requested_name, reason.message))
+
+
+def _page_of(listing: Skill) -> Redirect:
+    return Redirect(f"/skills/{listing.name}", status_code=HTTP_303_SEE_OTHER)

@@ -1,3 +1,0 @@
-"""The media type of problem bodies (RFC 9457)."""
-
-PROBLEM = "application/problem+json"
