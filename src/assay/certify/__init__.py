@@ -1,1 +1,1 @@
-"""Signs what was found: a tier, a trust score and a hallmark that anyone can check."""
+"""Certification of versions: tier, trust score and a signed hallmark that anyone can verify."""

@@ -1,39 +1,47 @@
-"""Certify a source: what was examined, how it came out, signed."""
+"""Certificates: the tier, score and signatures of one content."""
 
 from datetime import datetime
 
 from assay.certify.hallmark import sign_hallmark
 from assay.certify.keys import SigningKeys
 from assay.certify.oms import sign_model
-from assay.certify.tier import METHOD, tier_of, trust_of
-from assay.model.naming import slug_in
-from assay.model.review import Review
-from assay.model.skill import Certificate
+from assay.model.moderation import Review
+from assay.model.skill import Certificate, Method, Tier, TrustTier, slug_in
 from assay.model.source import Manifest, Source
-from assay.model.verdict import Weighed
+from assay.model.verdict import Assessment
+
+# The share of the score that each tier can vouch for.
+WEIGHT = {Tier.SCANNED: 0.6, Tier.VERIFIED: 0.85, Tier.CERTIFIED: 1.0}
+METHOD = {Tier.SCANNED: Method.STATIC, Tier.VERIFIED: Method.JUDGE, Tier.CERTIFIED: Method.REVIEW}
+STEPS = ((90, TrustTier.T4), (70, TrustTier.T3), (50, TrustTier.T2), (30, TrustTier.T1), (0, TrustTier.T0))
 
 
 def certify_source(
-    name: str, source: Source, weighed: Weighed, keys: SigningKeys, now: datetime, review: Review | None = None
+    name: str, source: Source, assessment: Assessment, keys: SigningKeys, now: datetime, review: Review | None = None
 ) -> Certificate:
-    """The certificate of exactly these bytes under this name; of what a person has approved if there is a review."""
-    return certify(name, source.manifest, source.commit, weighed, keys, now, review=review)
+    """Certify a source under this name. With a review, the certificate is for what a person approved."""
+    return certify(name, source.manifest, source.commit, assessment, keys, now, review=review)
 
 
 def certify(
     name: str,
     manifest: Manifest,
     commit: str,
-    weighed: Weighed,
+    assessment: Assessment,
     keys: SigningKeys,
     now: datetime,
     *,
     review: Review | None = None,
 ) -> Certificate:
-    """The same for whoever knows the files by their digests."""
-    judgement, verdict = weighed.judgement, weighed.verdict
+    """Certify a content of which only the manifest is at hand."""
+    judgement, verdict = assessment.judgement, assessment.verdict
     scans: list[dict[str, object]] = [
-        {"tier": 1, "engine": weighed.report.engine, "ruleset": weighed.report.ruleset, "score": weighed.static.score}
+        {
+            "tier": 1,
+            "engine": assessment.report.engine,
+            "ruleset": assessment.report.ruleset,
+            "score": assessment.static.score,
+        }
     ]
     if judgement is not None:
         scans.append({"tier": 2, "engine": judgement.engine, "ruleset": judgement.prompt, "model": judgement.model})
@@ -61,3 +69,16 @@ def certify(
         hallmark=sign_hallmark(manifest, predicate, keys.hallmark),
         oms_signature=sign_model(slug_in(name), manifest, keys.model),
     )
+
+
+def tier_of(tiers_run: frozenset[int], *, reviewed: bool) -> Tier:
+    """Return SCANNED for the static scan alone, VERIFIED with a judgement, CERTIFIED with a review."""
+    if reviewed:
+        return Tier.CERTIFIED
+    return Tier.VERIFIED if 2 in tiers_run else Tier.SCANNED
+
+
+def trust_of(tier: Tier, score: int) -> tuple[int, TrustTier]:
+    """Return the trust score (0 to 100) and the trust level."""
+    trust = round(score * WEIGHT[tier])
+    return trust, next(step for least, step in STEPS if trust >= least)

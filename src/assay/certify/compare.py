@@ -1,16 +1,16 @@
-"""Files held against a hallmark: what is changed, what is added, what is missing."""
+"""Comparing files with a hallmark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
 
-from assay.certify.hallmark import PREDICATE_TYPE, WHOLE
+from assay.certify.hallmark import CONTENT_SUBJECT, PREDICATE_TYPE
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Paths at which a folder is not what was certified."""
+    """Paths at which a folder differs from what was certified."""
 
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -21,14 +21,14 @@ class Differences:
 
 
 class Subject(msgspec.Struct):
-    """The whole content, or one of its files, by hash."""
+    """The content as a whole, or one of its files, with its digest."""
 
     name: str
     digest: dict[str, str]
 
 
 class Statement(msgspec.Struct, rename="camel"):
-    """What a hallmark says."""
+    """The in-toto statement of a hallmark."""
 
     predicate_type: str
     subject: list[Subject]
@@ -36,28 +36,32 @@ class Statement(msgspec.Struct, rename="camel"):
 
     @property
     def skill(self) -> str:
-        """The name of the listing for which it was signed."""
+        """The name of the listing that the hallmark was signed for."""
         return str(self.predicate.get("skill"))
 
     @property
     def files(self) -> dict[str, str]:
-        """The SHA-256 of each file. The first subject is the whole."""
+        """The SHA-256 of each file. The first subject is the content as a whole."""
         return {each.name: each.digest.get("sha256", "") for each in self.subject[1:]}
 
 
 def read_statement(opened: Mapping[str, object]) -> Statement | None:
-    """A statement of ours, or None if a key of ours has signed something else."""
+    """Parse the payload of a hallmark; None if the key signed something else."""
     try:
         statement = msgspec.convert(opened, Statement)
     except msgspec.ValidationError:
         return None
-    if statement.predicate_type != PREDICATE_TYPE or not statement.subject or statement.subject[0].name != WHOLE:
+    if (
+        statement.predicate_type != PREDICATE_TYPE
+        or not statement.subject
+        or statement.subject[0].name != CONTENT_SUBJECT
+    ):
         return None
     return statement
 
 
 def compare_files(statement: Statement, hashes: Mapping[str, str]) -> Differences:
-    """Hold the hashes of files, by path, against what was certified."""
+    """Compare SHA-256 hashes of files, by path, with the certified ones."""
     certified = statement.files
     return Differences(
         changed=tuple(sorted(path for path in certified.keys() & hashes.keys() if certified[path] != hashes[path])),

@@ -1,47 +1,23 @@
-"""The hallmark: an in-toto statement over the content digest and every file, in a DSSE envelope, Ed25519."""
+"""Hallmarks: in-toto statements over the content digest and every file, in a DSSE envelope, signed with Ed25519."""
 
 import base64
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from assay.certify.envelope import PAYLOAD_TYPE, STATEMENT_TYPE, signed_bytes
+from assay.certify.keys import SigningKey, verify_ed25519
 from assay.model.source import Manifest
 
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:assay:hallmark:v1"
-# The name of the first subject: everything together.
-WHOLE = "content"
-
-
-@dataclass(frozen=True)
-class SigningKey:
-    """The registry's private key. It never shows itself."""
-
-    private: Ed25519PrivateKey
-
-    def __repr__(self) -> str:
-        return f"SigningKey({self.id})"
-
-    @property
-    def id(self) -> str:
-        """The first half of the hash of the public key."""
-        return key_id(self.private.public_key())
-
-    @property
-    def public_pem(self) -> str:
-        """The public half, for others."""
-        form = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-        return self.private.public_key().public_bytes(*form).decode()
+# The name of the first subject: the content as a whole.
+CONTENT_SUBJECT = "content"
 
 
 def sign_hallmark(manifest: Manifest, predicate: Mapping[str, object], key: SigningKey) -> dict[str, object]:
-    """A DSSE envelope whose payload names the whole and each file by hash."""
-    whole = {"name": WHOLE, "digest": {"sha256": manifest.digest.removeprefix("sha256:")}}
+    """Return a DSSE envelope whose payload names the content and each file by digest."""
+    whole = {"name": CONTENT_SUBJECT, "digest": {"sha256": manifest.digest.removeprefix("sha256:")}}
     files = [{"name": entry.path, "digest": {"sha256": entry.sha256}} for entry in manifest.files]
     statement = {
         "_type": STATEMENT_TYPE,
@@ -70,33 +46,22 @@ class _Envelope(msgspec.Struct, rename="camel"):
 
 
 def open_hallmark(envelope: Mapping[str, object], public_keys: Mapping[str, str]) -> dict[str, object] | None:
-    """The statement inside if one of these keys (id → PEM) has signed it, else None. It may be anybody's."""
+    """Return the statement if one of these keys (id to PEM) signed it, else None. It need not be a hallmark."""
     try:
-        given = msgspec.convert(envelope, _Envelope, strict=True)
+        parsed = msgspec.convert(envelope, _Envelope, strict=True)
     except msgspec.ValidationError:
         return None
-    if given.payload_type != PAYLOAD_TYPE:
+    if parsed.payload_type != PAYLOAD_TYPE:
         return None
-    for each in given.signatures:
+    for each in parsed.signatures:
         pem = public_keys.get(each.keyid)
-        if pem is not None and _is_signed(pem, each.sig, given.payload):
-            statement: dict[str, object] = msgspec.json.decode(given.payload)
+        if pem is not None and verify_ed25519(pem, each.sig, signed_bytes(parsed.payload)):
+            statement: dict[str, object] = msgspec.json.decode(parsed.payload)
             return statement
     return None
 
 
-def key_id(public: Ed25519PublicKey) -> str:
-    """A short name for a public key."""
-    raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-    return hashlib.sha256(raw).hexdigest()[:32]
-
-
-def _is_signed(pem: str, signature: bytes, payload: bytes) -> bool:
-    public = serialization.load_pem_public_key(pem.encode())
-    if not isinstance(public, Ed25519PublicKey):
-        return False
-    try:
-        public.verify(signature, signed_bytes(payload))
-    except InvalidSignature:
-        return False
-    return True
+def signed_bytes(payload: bytes) -> bytes:
+    """Return DSSE's pre-authentication encoding, which binds the payload to its type."""
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)

@@ -1,53 +1,28 @@
-"""The signature that tools for models verify (OpenSSF Model Signing 1.0): the files of a skill and nothing else.
+"""Signatures for model signing tools (OpenSSF Model Signing 1.0), over the files of a skill and nothing else.
 
-It is a Sigstore bundle around a DSSE envelope, signed with a key on the curve P-256: these tools know no Ed25519.
+A signature is a Sigstore bundle around a DSSE envelope, signed with a P-256 key, because these tools do not support
+Ed25519.
 """
 
 import base64
 import hashlib
-from dataclasses import dataclass
 
 import msgspec
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 
-from assay.certify.envelope import PAYLOAD_TYPE, STATEMENT_TYPE, signed_bytes
+from assay.certify.hallmark import PAYLOAD_TYPE, STATEMENT_TYPE, signed_bytes
+from assay.certify.keys import ModelKey
 from assay.model.source import Manifest
 
 PREDICATE_TYPE = "https://model_signing/signature/v1.0"
 BUNDLE_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
-# The tool leaves these out whether or not they are signed, so they must not be. The hallmark names them.
+# The tool ignores these paths even if they are signed, so they must not be. The hallmark covers them.
 IGNORED = (".git", ".gitattributes", ".github", ".gitignore")
 
 
-@dataclass(frozen=True)
-class ModelKey:
-    """The registry's private key for these tools. It never shows itself."""
-
-    private: EllipticCurvePrivateKey
-
-    def __repr__(self) -> str:
-        return f"ModelKey({self.id})"
-
-    @property
-    def public_pem(self) -> str:
-        """The public half, for others."""
-        form = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-        return self.private.public_key().public_bytes(*form).decode()
-
-    @property
-    def id(self) -> str:
-        """The first half of the hint that stands in its bundles."""
-        return self.hint[:32]
-
-    @property
-    def hint(self) -> str:
-        """By what a bundle says which key it needs: the hash of the public half."""
-        return hashlib.sha256(self.public_pem.encode()).hexdigest()
-
-
 def sign_model(name: str, manifest: Manifest, key: ModelKey) -> dict[str, object]:
-    """The bundle over all files of a skill that is kept in a folder of this name."""
+    """Return the bundle over all files of a skill in a folder with this name."""
     resources = [
         {"name": entry.path, "algorithm": "sha256", "digest": entry.sha256}
         for entry in manifest.files

@@ -1,34 +1,27 @@
-"""Signatures over bytes as they are: what is sent, and nothing that would first have to be put into some order."""
+"""Signatures over the exact bytes of a response, without canonicalisation."""
 
 import base64
 import binascii
 from collections.abc import Mapping
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from assay.certify.keys import SigningKey, verify_ed25519
 
-from assay.certify.hallmark import SigningKey
-
-# A signature of one thing is none of another.
+# Domain separation: a signature for one purpose is not valid for another.
 CONTEXT = b"assay-page-v1\n"
 
 
 def sign_bytes(key: SigningKey, data: bytes) -> str:
-    """The signature as base64."""
+    """Return the signature in base64."""
     return base64.b64encode(key.private.sign(CONTEXT + data)).decode()
 
 
 def is_signed(data: bytes, key_id: str, signature: str, public_keys: Mapping[str, str]) -> bool:
-    """Whether one of these keys (id → PEM), namely the one that is named, has signed exactly these bytes."""
+    """Return true if the named key, one of these (id to PEM), signed exactly these bytes."""
     pem = public_keys.get(key_id)
     if pem is None:
         return False
-    public = serialization.load_pem_public_key(pem.encode())
-    if not isinstance(public, Ed25519PublicKey):
-        return False
     try:
-        public.verify(base64.b64decode(signature, validate=True), CONTEXT + data)
-    except (InvalidSignature, binascii.Error):
+        decoded = base64.b64decode(signature, validate=True)
+    except binascii.Error:
         return False
-    return True
+    return verify_ed25519(pem, decoded, CONTEXT + data)

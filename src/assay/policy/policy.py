@@ -1,6 +1,6 @@
-"""The policy: what findings mean, as a score, a word and a decision.
+"""The policy: the pure function from findings and judgement to a verdict.
 
-It is one table, of which the first row that holds decides; `docs/policy.md` shows the same rows.
+It is one table, and the first row that applies decides. `docs/policy.md` shows the same rows.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,25 +9,24 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from assay.model.finding import Finding, Report, Severity
-from assay.model.judgement import ADDRESSED, TOO_LARGE, UNREAD, Judgement, Ruling
 from assay.model.submission import Reason
-from assay.model.verdict import Decision, Outcome, Path, Verdict
+from assay.model.verdict import ADDRESSED, TOO_LARGE, UNREAD, Decision, Judgement, Outcome, Path, Ruling, Verdict
 
 WEIGHTS: Mapping[Severity, int] = MappingProxyType(
     {Severity.CRITICAL: 25, Severity.HIGH: 15, Severity.MEDIUM: 8, Severity.LOW: 3, Severity.INFO: 0}
 )
-# A critical finding at least this sure is refused, however clean the rest of the skill is.
-SURE = 0.9
-# The family in which a scanner reports what it could not look at.
+# A critical finding with at least this confidence is refused, however clean the rest of the skill is.
+HIGH_CONFIDENCE = 0.9
+# The family of findings for content that the scanner could not examine.
 UNEXAMINED = "unexamined"
-# So many passes of the judge that call something critical are no mistake of one.
-AGREEING = 2
+# This many passes of the judge that agree on a critical finding are not one model's mistake.
+AGREEING_PASSES = 2
 _NAMED_IN_REASON = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Where the lines are drawn, and whether there is a judge to ask."""
+    """The thresholds of the policy, and whether a judge is configured."""
 
     fast_approve_threshold: int = 75
     publish_score: int = 80
@@ -37,54 +36,54 @@ class Policy:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything a decision is made from."""
+    """The facts that a decision is based on."""
 
     policy: Policy
-    # By the findings of the static scan alone.
+    # The score of the static findings alone.
     score: int
     has_code: bool
-    # Where the static scan saw something critical, however unsure.
+    # Keys of the critical static findings, regardless of confidence.
     critical: frozenset[tuple[str, str, int]]
     is_unexamined: bool
     judgement: Judgement | None
-    # With what the judge refuted left out and what it found added.
+    # The score without refuted findings and with those of the judge.
     judged_score: int
 
     @property
     def integrity(self) -> frozenset[str]:
-        """The ids of what is wrong with the judging itself."""
+        """Rule ids of the integrity failures of the judgement, such as a missing canary."""
         return frozenset(finding.rule_id for finding in self.judgement.integrity) if self.judgement else frozenset()
 
     @property
     def has_confirmed_critical(self) -> bool:
-        """Whether scanner and judge agree, or two passes of the judge do."""
+        """True if scanner and judge agree on a critical finding, or two passes of the judge do."""
         return self.judgement is not None and (
             any(self._ruling(key) is Ruling.CONFIRMED for key in self.critical)
-            or len(_critical_passes(self.judgement)) >= AGREEING
+            or len(_critical_passes(self.judgement)) >= AGREEING_PASSES
         )
 
     @property
-    def has_lone_critical(self) -> bool:
-        """Whether the judge alone calls something critical, or does not know about what the scanner does."""
+    def has_unconfirmed_critical(self) -> bool:
+        """True if only the judge reports a critical finding, or it did not refute one of the scanner's."""
         return self.judgement is not None and (
             any(self._ruling(key) is not Ruling.REFUTED for key in self.critical)
             or bool(_critical_passes(self.judgement))
         )
 
     @property
-    def is_addressed(self) -> bool:
-        """Whether the skill speaks to its examiner."""
+    def addresses_examiner(self) -> bool:
+        """True if the skill addresses its examiner."""
         return self.judgement is not None and any(each.rule_id == ADDRESSED for each in self.judgement.findings)
 
     def _ruling(self, key: tuple[str, str, int]) -> Ruling | None:
-        """What the judge says to a finding; nothing to one that was left over."""
+        """Return the judge's ruling on a finding; None if it made none."""
         assert self.judgement is not None
         return next((each.ruling for each in self.judgement.rulings if each.key == key), None)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. No decision means that the judge is asked first."""
+    """One row of the table. Without a decision, the judge has to run first."""
 
     code: str
     when: str
@@ -100,13 +99,13 @@ def _judged(test: Callable[[Case], bool]) -> Callable[[Case], bool]:
 TABLE: tuple[Row, ...] = (
     Row(
         "tier1_findings",
-        "the static score is below 50, as with any critical finding that is sure",
+        "the static score is below 50, which includes any critical finding with high confidence",
         lambda case: case.score < case.policy.review_score,
         Decision.REFUSE,
     ),
     Row(
         "could_not_be_examined",
-        "a rule of the static scan could not be tried",
+        "the static scan could not examine everything",
         lambda case: case.is_unexamined,
         Decision.REVIEW,
     ),
@@ -124,8 +123,8 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "fast_approve",
-        "the judge was not asked, the skill has code files, the static score is above the threshold (75), and no "
-        "finding is critical, however unsure",
+        "the judge has not run, the skill has code files, the static score is above the threshold (75), and there is "
+        "no critical finding of any confidence",
         lambda case: (
             case.judgement is None
             and case.has_code
@@ -135,46 +134,46 @@ TABLE: tuple[Row, ...] = (
         Decision.APPROVE,
         Path.FAST_APPROVE,
     ),
-    Row("ask", "the judge was not asked", lambda case: case.judgement is None, None),
+    Row("ask", "the judge has not run", lambda case: case.judgement is None, None),
     Row(
         "judge_unavailable",
-        "the judge has failed for longer than one waits for it",
+        "the judge has been unavailable for longer than the maximum wait",
         _judged(lambda case: case.judgement is not None and case.judgement.problem is not None),
         Decision.REVIEW,
         Path.JUDGED,
     ),
     Row(
         "judge_too_large",
-        "the skill has more text than a model is given to read",
+        "the skill has more text than the judge accepts",
         _judged(lambda case: TOO_LARGE in case.integrity),
         Decision.REVIEW,
         Path.JUDGED,
     ),
     Row(
         "judge_unread",
-        "the judge shows no receipt for something that it was shown",
+        "the judge did not return the receipt of every part that it was given",
         _judged(lambda case: UNREAD in case.integrity),
         Decision.REVIEW,
         Path.JUDGED,
     ),
     Row(
         "judge_steered",
-        "the judge did not return the canary, or did not report the control; or the skill speaks to its examiner",
-        _judged(lambda case: bool(case.integrity) or case.is_addressed),
+        "the judge did not return the canary or did not report the control, or the skill addresses its examiner",
+        _judged(lambda case: bool(case.integrity) or case.addresses_examiner),
         Decision.REVIEW,
         Path.JUDGED,
     ),
     Row(
         "judge_confirmed",
-        "a critical finding of the static scan is confirmed, or two passes of the judge call something critical",
+        "the judge confirms a critical static finding, or two of its passes report a critical finding",
         _judged(lambda case: case.has_confirmed_critical),
         Decision.REFUSE,
         Path.JUDGED,
     ),
     Row(
         "judge_unsure",
-        "one pass calls something critical, or a critical finding of the static scan is not refuted",
-        _judged(lambda case: case.has_lone_critical),
+        "one pass reports a critical finding, or a critical static finding is not refuted",
+        _judged(lambda case: case.has_unconfirmed_critical),
         Decision.REVIEW,
         Path.JUDGED,
     ),
@@ -196,11 +195,8 @@ TABLE: tuple[Row, ...] = (
 )
 
 
-def weigh(report: Report, policy: Policy, judgement: Judgement | None = None) -> Verdict | None:
-    """Weigh what was found: publish, ask a person, or refuse, with a reason for everything but the first.
-
-    None says that the judge has to be asked before anything can be said.
-    """
+def decide_verdict(report: Report, policy: Policy, judgement: Judgement | None = None) -> Verdict | None:
+    """Return the verdict, with a reason unless it approves. None means that the judge has to run first."""
     case = case_of(report, policy, judgement)
     row = next(row for row in TABLE if row.holds(case))
     if row.decision is None:
@@ -213,9 +209,9 @@ def weigh(report: Report, policy: Policy, judgement: Judgement | None = None) ->
     return Verdict(score, outcome, row.decision, row.path, _reason(row, findings, score, judgement))
 
 
-def judge_report(report: Report, policy: Policy) -> Verdict:
-    """The same by the static scan alone, whether or not there is a judge."""
-    verdict = weigh(report, replace(policy, has_judge=False))
+def static_verdict(report: Report, policy: Policy) -> Verdict:
+    """Return the verdict of the static scan alone, whether or not a judge is configured."""
+    verdict = decide_verdict(report, replace(policy, has_judge=False))
     assert verdict is not None
     return verdict
 
@@ -224,7 +220,7 @@ _OUTCOMES = {Decision.APPROVE: Outcome.PASS, Decision.REVIEW: Outcome.CONCERNS, 
 
 
 class FollowUp(StrEnum):
-    """What becomes of a version that is out when its content is weighed again."""
+    """The action on a published version whose content was assessed again."""
 
     CERTIFY = "certify"
     KEEP = "keep"
@@ -233,8 +229,8 @@ class FollowUp(StrEnum):
 
 
 def follow_up(verdict: Verdict, *, was_fast_approved: bool) -> FollowUp:
-    """A good verdict is certified. What the judge confirms is withdrawn. What was let out before it was looked at is
-    taken back until a person has looked, and so is what new rules refuse; otherwise the version stays meanwhile.
+    """Choose the action on a published version: certify it if approved, withdraw it if the judge confirmed a critical
+    finding, yank it if refused or if it was published before the judge ran, and otherwise keep it until a review.
     """
     if verdict.decision is Decision.APPROVE:
         return FollowUp.CERTIFY
@@ -246,7 +242,6 @@ def follow_up(verdict: Verdict, *, was_fast_approved: bool) -> FollowUp:
 
 
 def case_of(report: Report, policy: Policy, judgement: Judgement | None) -> Case:
-    """The facts of a decision."""
     return Case(
         policy=policy,
         score=_score(report.findings, policy),
@@ -259,12 +254,12 @@ def case_of(report: Report, policy: Policy, judgement: Judgement | None) -> Case
 
 
 def _open_findings(report: Report, judgement: Judgement | None) -> list[Finding]:
-    """What counts after the judge has spoken: what it refuted does not, what it found does."""
+    """Return the findings that count after the judgement: without refuted ones, with those of the judge."""
     if judgement is None:
         return list(report.findings)
     refuted = {each.key for each in judgement.rulings if each.ruling is Ruling.REFUTED}
-    kept = [finding for finding in report.findings if _key(finding) not in refuted]
-    return kept + [finding for finding in judgement.findings if finding not in judgement.integrity]
+    remaining = [finding for finding in report.findings if _key(finding) not in refuted]
+    return remaining + [finding for finding in judgement.findings if finding not in judgement.integrity]
 
 
 def _key(finding: Finding) -> tuple[str, str, int]:
@@ -276,7 +271,7 @@ def _critical_passes(judgement: Judgement) -> set[str]:
 
 
 def _shown_score(case: Case, row: Row) -> int:
-    """The score that goes with a decision: a person who looks must not see a number that would have published it."""
+    """Return the score to show: limited to the range of the decision, so that a score never contradicts it."""
     score = case.judged_score if row.path is Path.JUDGED else case.score
     match row.decision:
         case Decision.REFUSE:
@@ -288,7 +283,7 @@ def _shown_score(case: Case, row: Row) -> int:
 
 
 def _worst_of_each_rule(findings: Iterable[Finding]) -> list[Finding]:
-    """The surest finding of each rule, heaviest first: a rule counts once, however often it matched."""
+    """Return the weightiest finding of each rule, in order of weight: a rule counts once, however often it matched."""
     surest: dict[str, Finding] = {}
     for finding in findings:
         known = surest.get(finding.rule_id)
@@ -304,13 +299,13 @@ def _deduction(finding: Finding) -> float:
 def _score(findings: Iterable[Finding], policy: Policy) -> int:
     worst = _worst_of_each_rule(findings)
     score = max(0, round(100 - sum(_deduction(finding) for finding in worst)))
-    if any(finding.severity is Severity.CRITICAL and finding.confidence >= SURE for finding in worst):
+    if any(finding.severity is Severity.CRITICAL and finding.confidence >= HIGH_CONFIDENCE for finding in worst):
         return min(score, policy.review_score - 1)
     return score
 
 
 def _named(report: Report, judgement: Judgement | None) -> list[Finding]:
-    """What a reason names: first what is wrong with the judging, then the rest by weight."""
+    """Return the findings that a reason names: integrity failures of the judge first, then the rest by weight."""
     if judgement is None:
         return _worst_of_each_rule(report.findings)
     open_findings = _worst_of_each_rule(_open_findings(report, judgement))
@@ -320,8 +315,8 @@ def _named(report: Report, judgement: Judgement | None) -> list[Finding]:
 def _reason(row: Row, findings: list[Finding], score: int, judgement: Judgement | None) -> Reason:
     if row.code == "judge_unavailable":
         assert judgement is not None
-        said = f"The judge could not be asked: {judgement.problem}"
-        return Reason(row.code, said, "Nothing is wrong with the skill. A reviewer will look at it.")
+        message = f"The judge was unavailable: {judgement.problem}"
+        return Reason(row.code, message, "This is not a problem with the skill. A reviewer will decide.")
     named = "; ".join(
         f"{finding.rule_id} in {finding.file} line {finding.line}: {finding.message}"
         for finding in findings[:_NAMED_IN_REASON]
@@ -329,8 +324,8 @@ def _reason(row: Row, findings: list[Finding], score: int, judgement: Judgement 
     more = len(findings) - _NAMED_IN_REASON
     rest = f"; and {more} more" if more > 0 else ""
     if row.decision is Decision.REVIEW:
-        next_step = "A reviewer will look at it. To be published without one, address the findings and submit again."
+        next_step = "A reviewer will decide. To be published without a review, fix the findings and submit again."
     else:
-        remedy = findings[0].remediation if findings else "Address the findings."
+        remedy = findings[0].remediation if findings else "Fix the findings."
         next_step = f"{remedy} Then submit the skill again."
     return Reason(row.code, f"Scored {score} of 100. {named}{rest}.", next_step)

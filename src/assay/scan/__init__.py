@@ -1,1 +1,1 @@
-"""Look: a pure reading of every file that ships, from a source and a ruleset to a report."""
+"""Static scan (tier 1): a pure function from a source and a ruleset to a report."""

@@ -1,4 +1,4 @@
-"""A rule as data: what it looks for, where, how sure a match makes us, and one specimen of each kind."""
+"""Rules as data: patterns or a check, severity, confidence, and the two specimens."""
 
 import re
 from enum import StrEnum
@@ -17,15 +17,13 @@ Share = Annotated[float, Meta(gt=0, le=1)]
 
 
 class AppliesTo(StrEnum):
-    """The text that a rule reads."""
-
     ALL = "all"
     SCRIPTS = "scripts"
     COMMENTS = "comments"
 
 
 class Check(StrEnum):
-    """What code finds, because no pattern can: the structure of a skill, and what flows where in its scripts."""
+    """A check implemented in code, because no pattern can express it: skill structure, or a flow in its scripts."""
 
     FRONT_MATTER = "front_matter"
     NAME = "name"
@@ -50,7 +48,7 @@ class Check(StrEnum):
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """One rule. It has either patterns or a check."""
+    """One rule. It has either patterns or a check, never both."""
 
     id: Annotated[str, Meta(pattern=r"^[A-Z]{2}-[0-9]{3}$")]
     family: Text
@@ -62,51 +60,49 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     bad: Text
     benign: Text
     applies_to: AppliesTo = AppliesTo.ALL
-    # What is searched for, and companions of which one must match too, at most `within_lines` away or, with
-    # `anywhere`, in any file of the skill. A name such as "@sends" stands for a list in `vocabulary.toml`,
-    # and "<@secret>" within a pattern for the words that it lists.
+    # The patterns to search for. If `together_with` is set, one of its patterns must match too: at most `within_lines`
+    # away or, with `anywhere`, in any file of the skill. A name such as "@sends" stands for a list in
+    # `vocabulary.toml`, and "<@secret>" within a pattern for one of the words that it lists.
     patterns: tuple[Text, ...] = ()
     together_with: tuple[Text, ...] = ()
     within_lines: int = 10
     anywhere: bool = False
-    # A match that contains one of these is what careful authors write too, so it makes us less sure.
+    # Matches that contain one of these get a lower confidence: careful authors write them too.
     lowered_by: tuple[Text, ...] = ()
-    # A match that contains one of these is no match.
+    # Matches that contain one of these are dropped.
     not_if: tuple[Text, ...] = ()
-    # How sure a match makes us in one region, where that differs from the rule of thumb in `examine.py`.
+    # Confidence per region, where it differs from the general rule in `match/confidence.py`.
     confidence_in: dict[Region, Share] = {}
-    # Whether a skill about security would show this as an example; if it would not, its purpose excuses nothing.
+    # True if a skill about security would quote this as an example. If false, the skill's purpose lowers no confidence.
     teachable: bool = True
-    # Such a rule looks for characters that folding takes away; none of them is ASCII.
+    # Match the original characters, before folding removes them. Patterns of such a rule contain no ASCII.
     raw: bool = False
     check: Check | None = None
-    # Where the threat is described in public: identifiers of OWASP, MITRE ATLAS/ATT&CK or CWE, such as "LLM01:2025".
+    # Public descriptions of the threat: identifiers of OWASP, MITRE ATLAS/ATT&CK or CWE, such as "LLM01:2025".
     references: tuple[Text, ...] = ()
-    # The rules of the scanner before this one that looked for the same, so that its users find their way.
+    # Ids of the rules in the previous scanner that this rule replaces.
     replaces: tuple[Text, ...] = ()
     specimen_file: Text = "SKILL.md"
     specimen_encoding: Text = "utf-8"
-    # How often the bad specimen stands below itself, where only much of it is bad.
+    # Number of repetitions of the bad specimen, for rules that depend on quantity.
     specimen_times: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
     @property
     def bad_content(self) -> bytes:
-        """The bytes of the bad specimen."""
         return (self.bad * self.specimen_times).encode(self.specimen_encoding)
 
     @property
     def benign_content(self) -> bytes:
-        """The bytes of the benign specimen."""
         return self.benign.encode(self.specimen_encoding)
 
     @property
     def in_comments(self) -> bool:
-        """Whether only what stands in comments is read."""
+        """Return true if the rule applies only to comments."""
         return self.applies_to is AppliesTo.COMMENTS
 
     @cached_property
     def comment_patterns(self) -> tuple[re.Pattern[bytes], ...]:
-        """The compiled patterns of such a rule."""
+        """The compiled patterns of a rule that applies to comments."""
         return tuple(Pattern(pattern).regex for pattern in self.patterns)
 
     @cached_property
@@ -121,14 +117,14 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @cached_property
     def raw_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """The patterns of a rule that looks at characters as they are."""
+        """The compiled patterns of a `raw` rule."""
         return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in self.patterns)
 
 
 def validate_rule(rule: Rule) -> None:
-    """Raise `Invalid` for what the types cannot say: no way to match, or a pattern that could stall."""
+    """Raise `Invalid` if the rule has neither patterns nor a check, has both, or has a pattern that could stall."""
     if bool(rule.patterns) == bool(rule.check):
-        raise Invalid("a rule needs either patterns or a check")
+        raise Invalid("A rule needs either patterns or a check.")
     for text in (*rule.patterns, *rule.together_with, *rule.lowered_by, *rule.not_if):
         if not rule.raw:
             Pattern(text)

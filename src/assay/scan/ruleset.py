@@ -1,4 +1,4 @@
-"""The ruleset: all rules, read once from the TOML files of this package, and the version that names exactly them."""
+"""Rulesets: all rules, parsed from TOML, with a version derived from their content."""
 
 import re
 import tomllib
@@ -13,12 +13,12 @@ import msgspec
 from assay.model.errors import Invalid
 from assay.model.source import digest_of
 from assay.scan.decode.disguises import ANYWHERE
-from assay.scan.match.engine import best_engine
-from assay.scan.match.matcher import Engine, Matcher
+from assay.scan.match.engine import Engine, best_engine
+from assay.scan.match.matcher import Matcher
 from assay.scan.pattern import Pattern
 from assay.scan.rule import Check, Rule, validate_rule
 
-# Lists of patterns that several rules share, by name.
+# Named lists of patterns and words that several rules share.
 VOCABULARY = "vocabulary.toml"
 _TRACED = (
     ("traced_secrets", "traced_sends"),
@@ -26,7 +26,7 @@ _TRACED = (
     ("traced_fetched", "traced_evaluations"),
     ("traced_persistence", "traced_persistence"),
 )
-# In a pattern "<@secret>" stands for one of the words that the vocabulary lists under that name.
+# In a pattern, "<@secret>" stands for any of the words that the vocabulary lists under that name.
 _WORDS = re.compile(r"<@(\w{1,20})>")
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 Traced = tuple[Pair, ...]
@@ -34,58 +34,57 @@ Traced = tuple[Pair, ...]
 
 @dataclass(frozen=True)
 class Ruleset:
-    """Rules in the order of their ids. Two rulesets with one version find the same things."""
+    """Rules ordered by id. Rulesets with equal versions give equal findings."""
 
     version: str
     rules: tuple[Rule, ...]
-    # Pairs of lists of patterns: where one of each matches, what flows where is traced.
+    # Pairs of pattern lists (sources, sinks). Flows are traced in programs where one pattern of each list matches.
     traced: Traced = ()
     engine: Engine | None = field(default=None, compare=False)
 
     @cached_property
     def pattern_rules(self) -> tuple[Rule, ...]:
-        """The rules that read folded text."""
+        """The rules that match folded text."""
         return tuple(rule for rule in self.rules if rule.check is None and not rule.raw and not rule.in_comments)
 
     @cached_property
     def comment_rules(self) -> tuple[Rule, ...]:
-        """The rules that read only what stands in comments, which is little: they need no engine."""
+        """The rules that match only comments. There is little such text, so they need no engine."""
         return tuple(rule for rule in self.rules if rule.in_comments)
 
     @cached_property
     def raw_rules(self) -> tuple[Rule, ...]:
-        """The rules that read characters as they are."""
         return tuple(rule for rule in self.rules if rule.raw)
 
     @cached_property
     def pattern_texts(self) -> tuple[str, ...]:
-        """Every pattern of every rule once."""
+        """The distinct patterns of all rules."""
         texts = (text for rule in self.pattern_rules for text in (*rule.patterns, *rule.together_with))
         return tuple(dict.fromkeys((*texts, *(text for pair in self.traced for patterns in pair for text in patterns))))
 
     @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
-        """The same, to be compiled, and behind them the probes of the disguises that may be in any file."""
+        """All patterns, followed by the probes of the disguises that can occur in any file."""
         return (*(Pattern(text) for text in self.pattern_texts), *(disguise.probe for disguise in ANYWHERE))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each pattern."""
+        """The index of each pattern."""
         return {text: number for number, text in enumerate(self.pattern_texts)}
 
     @cached_property
     def matcher(self) -> Matcher:
-        """All patterns on the fastest engine there is."""
+        """The matcher for all patterns, on the fastest available engine."""
         return Matcher(self.patterns, self.engine or best_engine(self.patterns))
 
-    def on(self, engine: Engine) -> "Ruleset":
-        """The same rules on this engine."""
+    def with_engine(self, engine: Engine) -> "Ruleset":
+        """Return the same rules on another engine."""
         moved = replace(self, engine=engine)
         moved.__dict__["patterns"] = self.patterns
         return moved
 
     def rules_of(self, number: int) -> tuple[Rule, ...]:
-        """The rules that search for the pattern with this number."""
+        """Return the rules that use the pattern with this index."""
         return self._rules_by_number.get(number, ())
 
     @cached_property
@@ -98,13 +97,13 @@ class Ruleset:
         return rules
 
     def rule_for(self, check: Check) -> Rule:
-        """The one rule that reports a check."""
+        """Return the one rule that reports this check."""
         return next(rule for rule in self.rules if rule.check is check)
 
 
 @cache
 def load_ruleset() -> Ruleset:
-    """Read the rules that ship with Assay, once. Raises `Invalid`, naming file and rule, if one is malformed."""
+    """Return the bundled rules, parsed once. Raises `Invalid`, naming file and rule, if a rule is malformed."""
     folder = resources.files("assay.scan").joinpath("rules")
     return parse_ruleset(
         {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".toml")}
@@ -112,16 +111,16 @@ def load_ruleset() -> Ruleset:
 
 
 def parse_ruleset(files: Mapping[str, str]) -> Ruleset:
-    """The ruleset in these TOML texts by file name."""
+    """Parse TOML texts, keyed by file name."""
     tables = {name: _parse_toml(name, text) for name, text in sorted(files.items())}
     vocabulary = tables.pop(VOCABULARY, {})
     rules = [rule for name, table in tables.items() for rule in _parse_file(name, table, vocabulary)]
-    _refuse_gaps(rules)
+    _check_ids_and_checks(rules)
     return ruleset_of(rules, _traced(vocabulary))
 
 
 def ruleset_of(rules: Iterable[Rule], traced: Traced = ()) -> Ruleset:
-    """A ruleset of these rules; its version is a digest over all their data."""
+    """Return a ruleset whose version is a digest over the data of all its rules."""
     ordered = tuple(sorted(rules, key=lambda rule: rule.id))
     data = msgspec.json.encode((ordered, traced), order="deterministic")
     return Ruleset(digest_of(data), ordered, traced)
@@ -142,7 +141,7 @@ def _parse_toml(name: str, text: str) -> dict[str, object]:
 def _parse_file(name: str, table: dict[str, object], vocabulary: dict[str, object]) -> list[Rule]:
     rules = table.get("rule")
     if set(table) != {"family", "rule"} or not isinstance(rules, list):
-        raise Invalid(f"{name}: needs exactly `family` and `[[rule]]`", code="invalid_rule")
+        raise Invalid(f"{name}: A rule file needs exactly `family` and `[[rule]]`.", code="invalid_rule")
     return [_parse_rule(name, table["family"], number, fields, vocabulary) for number, fields in enumerate(rules, 1)]
 
 
@@ -150,7 +149,7 @@ def _parse_rule(
     name: str, family: object, number: int, fields: dict[str, object], vocabulary: dict[str, object]
 ) -> Rule:
     try:
-        rule = _spelled_out(msgspec.convert({"family": family, **fields}, Rule), vocabulary)
+        rule = _expand_lists(msgspec.convert({"family": family, **fields}, Rule), vocabulary)
         validate_rule(rule)
     except (msgspec.ValidationError, Invalid) as error:
         where = fields.get("id", f"number {number}")
@@ -158,11 +157,11 @@ def _parse_rule(
     return rule
 
 
-def _spelled_out(rule: Rule, vocabulary: dict[str, object]) -> Rule:
-    """The rule with the lists in place of their names."""
+def _expand_lists(rule: Rule, vocabulary: dict[str, object]) -> Rule:
+    """Return the rule with names of vocabulary lists replaced by their content."""
 
     def spell(texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(word for text in texts for word in _listed(text, vocabulary))
+        return tuple(word for text in texts for word in _expand_text(text, vocabulary))
 
     return msgspec.structs.replace(
         rule,
@@ -173,7 +172,7 @@ def _spelled_out(rule: Rule, vocabulary: dict[str, object]) -> Rule:
     )
 
 
-def _listed(text: str, vocabulary: dict[str, object]) -> list[str]:
+def _expand_text(text: str, vocabulary: dict[str, object]) -> list[str]:
     listed = _strings(vocabulary, text[1:]) if text.startswith("@") else [text]
     return [_WORDS.sub(lambda name: f"(?:{'|'.join(_strings(vocabulary, 'words', name[1]))})", each) for each in listed]
 
@@ -184,14 +183,14 @@ def _strings(vocabulary: object, *names: str) -> list[str]:
     try:
         return msgspec.convert(vocabulary, list[str])
     except msgspec.ValidationError as error:
-        raise Invalid(f"{VOCABULARY} has no list {'.'.join(names)}") from error
+        raise Invalid(f"{VOCABULARY} has no list named {'.'.join(names)}.") from error
 
 
-def _refuse_gaps(rules: list[Rule]) -> None:
+def _check_ids_and_checks(rules: list[Rule]) -> None:
     repeated = [id_ for id_, count in Counter(rule.id for rule in rules).items() if count > 1]
     if repeated:
-        raise Invalid(f"rule ids used twice: {', '.join(repeated)}", code="invalid_rule")
+        raise Invalid(f"Rule ids must be unique. Used more than once: {', '.join(repeated)}", code="invalid_rule")
     checks = Counter(rule.check for rule in rules if rule.check)
     for check in Check:
         if checks[check] != 1:
-            raise Invalid(f"check {check} needs exactly one rule, has {checks[check]}", code="invalid_rule")
+            raise Invalid(f"Check {check} needs exactly one rule, but has {checks[check]}.", code="invalid_rule")

@@ -1,6 +1,6 @@
-"""What goes over the pipe between a worker and a scan process: a length, and so many bytes of MessagePack.
+"""Messages between a worker and a scan process: a length, followed by MessagePack.
 
-Not pickle: a process that read a hostile skill must not be able to make its worker run anything.
+Not pickle: a process that reads hostile skills must not be able to execute code in its worker.
 """
 
 from typing import TypeVar
@@ -11,53 +11,53 @@ from assay.scan.rule import Rule
 from assay.scan.ruleset import Traced
 
 HEAD_BYTES = 4
-# Far more than a report or a skill can have; a length beyond it is no frame.
+# The maximum size of a frame, far above that of any report or skill.
 LARGEST_BYTES = 64 * 1024 * 1024
 T = TypeVar("T")
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Rules(msgspec.Struct, frozen=True, array_like=True):
-    """To a scan process that was started for others than the rules that ship, once: look with these."""
+class CustomRules(msgspec.Struct, frozen=True, array_like=True):
+    """Sent to a scan process once, at its start, if it is to use other rules than the bundled ones."""
 
     rules: tuple[Rule, ...]
     traced: Traced
 
 
-class Skill(msgspec.Struct, frozen=True, array_like=True):
-    """To the scan process: look at these files."""
+class ScanRequest(msgspec.Struct, frozen=True, array_like=True):
+    """Sent to a scan process: scan these files."""
 
     files: dict[str, bytes]
 
 
 class Ready(msgspec.Struct, frozen=True, array_like=True):
-    """From the scan process, once: with what it looks."""
+    """Sent by a scan process once, when it is ready: its engine and ruleset."""
 
     engine: str
     ruleset: str
 
 
 class BadFrame(Exception):
-    """The other side does not speak as it should."""
+    """The other side sent something that is not a valid message."""
 
 
 def encode_frame(message: object) -> bytes:
-    """The message with its length before it."""
+    """Return the message, preceded by its length."""
     body = _encoder.encode(message)
     return len(body).to_bytes(HEAD_BYTES, "big") + body
 
 
 def body_size(head: bytes) -> int:
-    """How many bytes follow a head."""
+    """Return the size of the body that follows this head. Raises `BadFrame` if it exceeds the limit."""
     size = int.from_bytes(head, "big")
     if size > LARGEST_BYTES:
-        raise BadFrame(f"a frame of {size} bytes")
+        raise BadFrame(f"the frame has {size} bytes")
     return size
 
 
 def decode_body(body: bytes, kind: type[T]) -> T:
-    """The message of a frame. Raises `BadFrame` if it is not of that kind."""
+    """Decode the body of a frame. Raises `BadFrame` if it is not of this type."""
     try:
         return msgspec.msgpack.decode(body, type=kind)
-    except msgspec.DecodeError as problem:
-        raise BadFrame(str(problem)) from problem
+    except msgspec.DecodeError as error:
+        raise BadFrame(str(error)) from error

@@ -1,6 +1,7 @@
-"""A saved engine: what Hyperscan made of a ruleset, kept in a folder, so that only the first process waits for it.
+"""Saved engines: compiled Hyperscan databases in a cache folder, so that only the first process compiles a ruleset.
 
-Whoever adds rules of their own does not wait again: theirs are made beside those that ship, in an instant.
+Custom rules do not cause a new compilation: they are compiled separately, which is fast, and joined with the saved
+engine of the bundled rules.
 """
 
 import hashlib
@@ -10,119 +11,118 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from assay.scan.match.joined_engine import JoinedEngine
-from assay.scan.match.matcher import Engine
+from assay.scan.match.engine import Engine, JoinedEngine
 from assay.scan.pattern import Pattern
 from assay.scan.ruleset import Ruleset, load_ruleset
 
-# Of rulesets that somebody tries there may be many; what is missing is made again.
-MOST_KEPT = 20
-# More patterns than this are not made in an instant.
-MOST_BESIDE = 100
+# The maximum number of saved engines. The oldest are removed and compiled again when needed.
+MAX_SAVED_ENGINES = 20
+# The maximum number of custom patterns to compile separately; more would take too long.
+MAX_ADDED_PATTERNS = 100
 
 
 def user_cache_folder() -> Path:
-    """Where a user's programs keep what they can make again."""
+    """Return the user's cache folder for Assay."""
     return Path.home() / ".cache" / "assay"
 
 
 def with_saved_engine(ruleset: Ruleset, folder: Path, *, wait: bool = True) -> Ruleset:
-    """The same rules on the engine that is kept in the folder. If there is none, it is made and kept, which takes
-    seconds; without `wait`, the ruleset is returned as it is.
+    """Return the rules on the engine saved in the folder. If there is none, compile and save it, which takes seconds;
+    without `wait`, return the ruleset unchanged instead.
     """
-    if not has_engine():
+    if not has_hyperscan():
         return ruleset
-    import hyperscan  # noqa: PLC0415 - there may be none
+    import hyperscan  # noqa: PLC0415 - optional dependency
 
-    from assay.scan.match.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
+    from assay.scan.match.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - optional dependency
 
     added = _added(ruleset)
     if added is not None:
-        shipped = with_saved_engine(load_ruleset(), folder, wait=wait).engine
-        return ruleset if shipped is None else ruleset.on(_beside(shipped, added, ruleset))
-    kept = kept_in(ruleset, folder)
-    # A file that is damaged, or was made on another kind of machine, is none.
+        bundled = with_saved_engine(load_ruleset(), folder, wait=wait).engine
+        return ruleset if bundled is None else ruleset.with_engine(_with_added(bundled, added, ruleset))
+    path = saved_engine_path(ruleset, folder)
+    # Ignore a file that is damaged or was saved on another kind of machine.
     with suppress(OSError, hyperscan.HyperscanError):
-        return ruleset.on(HyperscanEngine.load(kept.read_bytes()))
+        return ruleset.with_engine(HyperscanEngine.load(path.read_bytes()))
     if not wait:
         return ruleset
     engine = HyperscanEngine.compile(ruleset.patterns)
-    # Whoever cannot keep it makes it again the next time.
+    # If it cannot be saved, the next process compiles it again.
     with suppress(OSError):
-        _keep(kept, engine.save())
-    return ruleset.on(engine)
+        _save(path, engine.save())
+    return ruleset.with_engine(engine)
 
 
-def has_engine() -> bool:
-    """Whether there is an engine on this platform whose making takes long."""
+def has_hyperscan() -> bool:
+    """Return true if Hyperscan, whose compilation takes seconds, is installed."""
     return find_spec("hyperscan") is not None
 
 
 def engine_problem(pattern: Pattern) -> str | None:
-    """Why the engine of this platform cannot search for a pattern, if it cannot."""
-    if not has_engine():
+    """Return the reason why Hyperscan cannot search for a pattern, or None."""
+    if not has_hyperscan():
         return None
-    import hyperscan  # noqa: PLC0415 - there may be none
+    import hyperscan  # noqa: PLC0415 - optional dependency
 
-    from assay.scan.match.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
+    from assay.scan.match.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - optional dependency
 
     try:
         HyperscanEngine.compile([pattern])
-    except hyperscan.HyperscanError as problem:
-        return str(problem)
+    except hyperscan.HyperscanError as error:
+        return str(error)
     return None
 
 
-def kept_in(ruleset: Ruleset, folder: Path) -> Path:
-    """The file in which the engine of these rules is kept, if it is; or that of those that they are added to."""
+def saved_engine_path(ruleset: Ruleset, folder: Path) -> Path:
+    """Return the path of the saved engine of these rules, or of the bundled rules if these only add to them."""
     if _added(ruleset) is not None:
         ruleset = load_ruleset()
-    import hyperscan  # noqa: PLC0415 - there may be none
+    import hyperscan  # noqa: PLC0415 - optional dependency
 
-    release = hyperscan.__version__.encode()  # type: ignore[attr-defined]  # its stubs do not know it
-    spelled = b"\0".join((release, *map(_searched, ruleset.patterns)))
-    return folder / f"rules-{hashlib.sha256(spelled).hexdigest()[:32]}.hs"
+    release = hyperscan.__version__.encode()  # type: ignore[attr-defined]  # missing in its stubs
+    key = b"\0".join((release, *map(_engine_key, ruleset.patterns)))
+    return folder / f"rules-{hashlib.sha256(key).hexdigest()[:32]}.hs"
 
 
 def _added(ruleset: Ruleset) -> list[Pattern] | None:
-    """The few patterns that a ruleset has besides those that ship; None if it is those, or is another."""
+    """Return the few patterns that a ruleset adds to the bundled ones; None if there are none or it is unrelated."""
     if ruleset.patterns == load_ruleset().patterns:
         return None
-    shipped = set(map(_searched, load_ruleset().patterns))
-    added = [pattern for pattern in ruleset.patterns if _searched(pattern) not in shipped]
-    is_most = len(shipped.intersection(map(_searched, ruleset.patterns))) > len(shipped) // 2
-    return added if is_most and len(added) <= MOST_BESIDE else None
+    bundled = set(map(_engine_key, load_ruleset().patterns))
+    added = [pattern for pattern in ruleset.patterns if _engine_key(pattern) not in bundled]
+    is_most = len(bundled.intersection(map(_engine_key, ruleset.patterns))) > len(bundled) // 2
+    return added if is_most and len(added) <= MAX_ADDED_PATTERNS else None
 
 
-def _beside(shipped: Engine, added: Sequence[Pattern], ruleset: Ruleset) -> Engine:
-    from assay.scan.match.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - there may be none
+def _with_added(bundled: Engine, added: Sequence[Pattern], ruleset: Ruleset) -> Engine:
+    from assay.scan.match.hyperscan_engine import HyperscanEngine  # noqa: PLC0415 - optional dependency
 
     numbers: dict[bytes, list[int]] = {}
     for number, pattern in enumerate(ruleset.patterns):
-        numbers.setdefault(_searched(pattern), []).append(number)
-    parts = [(shipped, _renumbered(load_ruleset().patterns, numbers))]
+        numbers.setdefault(_engine_key(pattern), []).append(number)
+    parts = [(bundled, _renumbered(load_ruleset().patterns, numbers))]
     if added:
         parts.append((HyperscanEngine.compile(added), _renumbered(added, numbers)))
     return JoinedEngine(parts)
 
 
-def _renumbered(patterns: Sequence[Pattern], wanted: Mapping[bytes, list[int]]) -> dict[int, list[int]]:
-    """Of several that are searched for alike, the last tells of all."""
-    last = {_searched(pattern): number for number, pattern in enumerate(patterns)}
-    return {number: wanted.get(search, []) for search, number in last.items()}
+def _renumbered(patterns: Sequence[Pattern], numbers: Mapping[bytes, list[int]]) -> dict[int, list[int]]:
+    """Map indexes of one engine to those of the ruleset. Of equal patterns, the last stands for all."""
+    last = {_engine_key(pattern): number for number, pattern in enumerate(patterns)}
+    return {number: numbers.get(search, []) for search, number in last.items()}
 
 
-def _searched(pattern: Pattern) -> bytes:
-    """All that the engine depends on: what is searched for, and whether one end is enough."""
+def _engine_key(pattern: Pattern) -> bytes:
+    """Return everything that the compiled engine depends on: the expression, and whether one end is enough."""
     return (b"?" if pattern.is_probe else b"*") + pattern.loose
 
 
-def _keep(file: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all."""
+def _save(file: Path, content: bytes) -> None:
+    """Write a file atomically, and remove the oldest ones."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
         draft.write(content)
     Path(draft.name).replace(file)
     by_age = sorted(file.parent.glob("rules-*.hs"), key=lambda each: each.stat().st_mtime)
-    for old in by_age[:-MOST_KEPT]:
+    for old in by_age[:-MAX_SAVED_ENGINES]:
         old.unlink(missing_ok=True)

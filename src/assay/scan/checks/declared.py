@@ -1,6 +1,6 @@
-"""Declared: the lists in which a skill says itself which tools, programs and variables it wants.
+"""Tools, programs and environment variables that the front matter of a skill declares.
 
-Read without a YAML parser, because every skill passes here, few have such a list, and some write it as no YAML can be.
+Parsed without YAML: every skill is checked, few have such a list, and some lists are not valid YAML.
 """
 
 import re
@@ -16,21 +16,19 @@ _KEY = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _BLOCK_ITEM = re.compile(r"\s*\n[ \t]{0,40}-[ \t]+([^\n]{1,300})")
-# Up to the comma or space that parts two items; what is in brackets belongs together, as in Bash(git add:*).
+# Up to the comma or space between two items. Parentheses belong to the item, as in Bash(git add:*).
 _ITEM = re.compile(r"[^\s,()\[\]{}\"']{1,200}(?:\([^()\n]{0,200}\))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the front matter lists."""
-
     tools: set[str] = field(default_factory=set)
     programs: set[str] = field(default_factory=set)
     variables: set[str] = field(default_factory=set)
 
 
 def declared_in(skill_md: bytes) -> Declared:
-    """The lists of a SKILL.md, in any of the ways in which people write them."""
+    """Return the declared lists of a SKILL.md, in any of the usual spellings."""
     declared = Declared()
     block = _front_matter(skill_md)
     if any(hint in block for hint in _HINTS):
@@ -47,7 +45,7 @@ def _front_matter(skill_md: bytes) -> bytes:
 
 
 def _items(text: str, begin: int) -> set[str]:
-    """The items of a list in brackets, of one on the line, or of one with a dash before each."""
+    """Return the items of a bracketed, inline or dashed list."""
     line_end = text.find("\n", begin)
     inline = text[begin : len(text) if line_end < 0 else line_end].strip()
     if inline.startswith("["):

@@ -1,4 +1,4 @@
-"""Hidden text: characters that folding takes away, looked at as they are."""
+"""Hidden text: invisible and look-alike characters, searched for in the original text because folding removes them."""
 
 import re
 from bisect import bisect_right
@@ -12,25 +12,25 @@ from assay.scan.text.files import UNREADABLE, text_of
 from assay.scan.text.text import Text
 
 _ASCII = bytes(range(128))
-# In bytes, what is left without ASCII: whatever is invisible, but for what stands in every emoji.
+# Matches the bytes that remain without ASCII: all invisible characters except those that occur in every emoji.
 _INVISIBLE = re.compile(
     rb"\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1[\x85\x9e\xa0]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4"
     rb"|\xef\xb8[\x80-\x8f]{2}|\xef\xb8[\x80-\x8e]|\xef\xbb\xbf|\xef\xbe\xa0|\xf3\xa0"
 )
-# And letters of the alphabets that have look-alikes of Latin ones, next to these.
+# Letters of alphabets with look-alikes of Latin letters, next to Latin ones.
 _MIXED = re.compile(rb"[A-Za-z][\xd0-\xd4][\x80-\xbf]|[\xd0-\xd4][\x80-\xbf][A-Za-z]")
 _LINE_END = re.compile("\n")
 _OTHER_ALPHABETS = re.compile(rb"[\xd0-\xd4]")
 
 
-def examine_hidden(text: Text, content: bytes, ruleset: Ruleset) -> Iterator[Finding]:
-    """What the rules for invisible and look-alike characters see in a file."""
-    # Among bytes that are no text, such characters are only noise.
+def hidden_text_findings(text: Text, content: bytes, ruleset: Ruleset) -> Iterator[Finding]:
+    """Yield the findings of `raw` rules in a file."""
+    # In binary data such characters are only noise.
     if content.isascii() or text.kind in UNREADABLE:
         return
     if not content.startswith((b"\xff\xfe", b"\xfe\xff")) and not _is_worth_a_look(content):
         return
-    # A byte-order mark at the very beginning hides nothing.
+    # A byte-order mark at the start hides nothing.
     characters = text_of(content).removeprefix("\ufeff")
     starts = [0, *(match.end() for match in _LINE_END.finditer(characters))]
     for rule in ruleset.raw_rules:

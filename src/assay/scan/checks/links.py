@@ -1,4 +1,4 @@
-"""The links of a Markdown text: what each shows, where it leads, and whether these are two different places."""
+"""Links of a Markdown text: the text that each shows and its target."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,13 +18,13 @@ _SHOWN_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s`*_<>]+", re.IGNORECASE)
 _ADDRESS = re.compile(rb"https?:|www\.", re.IGNORECASE)
 _REACH = 2_000
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
-# A name with an ending, below folders or not: what else stands in brackets is a blank to be filled in.
+# A file name with an extension, optionally below folders. Anything else in brackets is a placeholder.
 _FILE = re.compile(r"(?:[\w@.+ -]+/)*[\w@+ -][\w@.+ -]*\.[a-z][a-z0-9]{0,7}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link, and where in the text it begins."""
+    """One link, with its offset in the text."""
 
     offset: int
     shown: str
@@ -32,7 +32,7 @@ class Link:
 
     @property
     def path(self) -> str | None:
-        """The file that it names from the folder of its text on, or nothing if it names none."""
+        """The path that the link names, relative to the folder of its text; None if it names no file."""
         bare = unquote(self.target.partition("#")[0].partition("?")[0])
         if _SCHEME.match(bare) or bare.startswith(("/", "~", "#")):
             return None
@@ -41,7 +41,7 @@ class Link:
 
     @property
     def is_deceptive(self) -> bool:
-        """Whether it shows the address of one host and leads to another."""
+        """Return true if the link shows the URL of one site and leads to another."""
         shown = _SHOWN_ADDRESS.search(self.shown)
         if shown is None or not _SCHEME.match(self.target):
             return False
@@ -50,18 +50,18 @@ class Link:
 
 
 def links_within(text: Text) -> Iterator[Link]:
-    """Links to other files of the skill, or so it seems."""
+    """Yield links that are not URLs, and so point to files of the skill."""
     return _seen(text, ((at, shown, target) for at, shown, target in _links(text.data) if not _ADDRESS.match(target)))
 
 
 def links_with_address(text: Text) -> Iterator[Link]:
-    """Links away from the skill that show an address."""
+    """Yield links that show a URL."""
     found = (*_links(text.data), *_anchors(text.data))
     return _seen(text, ((at, shown, target) for at, shown, target in found if _ADDRESS.search(shown)))
 
 
 def _seen(text: Text, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Link]:
-    """Those that people see: none in code and comments, where one is shown and not followed."""
+    """Yield the links that readers see: those in code and comments are excluded."""
     for offset, shown, target in found:
         if _is_code(text.data, offset) or (text.is_prose and text.regions.block_at(offset)):
             continue
@@ -69,14 +69,14 @@ def _seen(text: Text, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Lin
 
 
 def _links(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Each link, found by its middle: that is rare, and brackets are not."""
+    """Yield each link, located by its middle `](`, which is rarer than brackets."""
     middle = data.find(b"](")
     while middle >= 0:
         begin = data.rfind(b"[", max(0, middle - _LONGEST), middle)
         target = _TARGET.match(data, middle + 2)
         shown = data[begin + 1 : middle]
         if begin >= 0 and target and b"\n" not in shown and b"]" not in shown:
-            # An image shows no words, so what is in its brackets promises nothing.
+            # An image shows no text, so its brackets promise nothing.
             yield begin, b"" if data[max(0, begin - 1) : begin] == b"!" else shown, target[1]
         middle = data.find(b"](", middle + 2)
 
@@ -91,7 +91,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _is_code(data: bytes, offset: int) -> bool:
-    """Whether this stands between backticks on its line, as far as a line is worth a look."""
+    """Return true between backticks on a line, looking back at most `_REACH` bytes."""
     reach = max(0, offset - _REACH)
     return data.count(b"`", data.rfind(b"\n", reach, offset) + 1 or reach, offset) % 2 == 1
 
@@ -105,5 +105,5 @@ def _host(address: str) -> str:
 
 
 def _site(host: str) -> str:
-    """The part of a host's name that one owner has, near enough: its last two words."""
+    """Return the last two labels of a host, which approximates the part that has one owner."""
     return ".".join(host.split(".")[-2:])

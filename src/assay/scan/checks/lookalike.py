@@ -1,6 +1,6 @@
-"""Look-alike names: one slip away from a name that everybody knows."""
+"""Look-alike names of skills (typosquatting)."""
 
-# Skills that are installed by name, by many; long enough that a slip of one letter is no other word.
+# Well-known skills. Names shorter than `_SHORTEST` are not compared: one changed letter makes another word.
 KNOWN = frozenset(
     {
         "algorithmic-art",
@@ -38,15 +38,15 @@ _LONG_ENOUGH = tuple(sorted(name for name in KNOWN if len(name) >= _SHORTEST))
 
 
 def lookalike_of(name: str) -> str | None:
-    """The well-known name that this one is a slip away from, unless it is that name."""
+    """Return the well-known name that is one edit away from this one; None if the name is itself well known."""
     if name in KNOWN or len(name) < _SHORTEST:
         return None
-    return next((known for known in _LONG_ENOUGH if _is_a_slip(name, known)), None)
+    return next((known for known in _LONG_ENOUGH if _is_one_edit_away(name, known)), None)
 
 
-def _is_a_slip(name: str, known: str) -> bool:
-    """Whether one letter was added, left out, changed or swapped with the next."""
-    # One slip leaves either end alone.
+def _is_one_edit_away(name: str, known: str) -> bool:
+    """Return true if one letter was added, removed or changed, or swapped with the next."""
+    # One edit leaves at least one end unchanged.
     if name[:_END] != known[:_END] and name[-_END:] != known[-_END:]:
         return False
     if abs(len(name) - len(known)) > 1:

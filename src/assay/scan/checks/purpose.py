@@ -1,7 +1,7 @@
-"""Purpose: what a skill says it is for, as far as that changes what its content means.
+"""The stated purpose of a skill, as far as it changes the confidence of findings.
 
-A handbook of attacks quotes attacks. That it says so makes us less sure of what such a handbook would quote anyway,
-and of nothing else: it may not give the agent orders of its own.
+A handbook of attacks quotes attacks. If a skill says that it is about security, matches that such a handbook would
+quote get a lower confidence, and no others: a handbook has no reason to give orders to the agent.
 """
 
 import re
@@ -21,34 +21,34 @@ _SECURITY = re.compile(
     rb"|malicious|suspicious|untrusted|\bvet(?:s|ting)?\b|supply.chain|\bcompromis|\bbreach|\bhijack|stealer",
     re.IGNORECASE,
 )
-# Handbooks are long: quoting an attack says less in a text where it is one of many than where it is half of it.
+# Handbooks are long: an attack that is one of many quotations means less than one that is half of the text.
 _PROMINENT_BYTES = 6_000
 _HANDBOOK_BYTES = 4_000
 _LEAST = 0.2
 
 
 @dataclass(frozen=True)
-class Purpose:
-    """The folded SKILL.md, which says what the skill is for, and how much text the skill has."""
+class SkillPurpose:
+    """The folded SKILL.md, which states the purpose, and the total size of the skill's text in bytes."""
 
     skill_md: bytes
     size: int
 
     @cached_property
     def is_security(self) -> bool:
-        """Whether it says at its top that it is about security."""
+        """True if the front matter or the first heading says that the skill is about security."""
         head = self.skill_md[:_HEAD_BYTES]
         block = _FRONT_MATTER.match(head)
-        said = b" ".join(_ABOUT.findall(block[1])) if block else head[:400]
+        about = b" ".join(_ABOUT.findall(block[1])) if block else head[:400]
         heading = _HEADING.search(head)
-        return bool(_SECURITY.search(said) or (heading and _SECURITY.search(heading[1])))
+        return bool(_SECURITY.search(about) or (heading and _SECURITY.search(heading[1])))
 
     @property
     def prominence(self) -> float:
-        """How much one thing in so much text stands out, at most 1."""
+        """The factor for weak signs, at most 1: the more text, the less one of them stands out."""
         return max(_LEAST, min(1.0, sqrt(_PROMINENT_BYTES / max(self.size, 1))))
 
     @property
     def handbook(self) -> float:
-        """How much an attack that is quoted here still is one, at most 1."""
+        """The factor for quoted attacks in a skill about security, at most 1: the more text, the lower."""
         return max(_LEAST / 2, min(1.0, _HANDBOOK_BYTES / max(self.size, 1)))

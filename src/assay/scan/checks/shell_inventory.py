@@ -1,28 +1,28 @@
-"""Shell: which programs a piece of it runs, and which variables it reads without having set them."""
+"""Programs that a shell script runs, and environment variables that it reads without setting them."""
 
 import re
 
-# What the shell itself does or provides is no program, and what it sets itself is not the environment.
+# Builtins and keywords are not programs, and variables that the shell sets are not part of the environment.
 _BUILTINS = frozenset(
     b"alias bg break builtin case cd command continue coproc declare dirs disown do done echo elif else enable esac "
     b"eval exec exit export false fc fg fi for function getopts hash help history if in jobs let local logout mapfile "
     b"popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test then time times "
     b"trap true type typeset ulimit umask unalias unset until wait while".split()
 )
-# How lines of other languages begin that stand among shell.
+# First words of lines in other languages that occur among shell code.
 _NO_PROGRAMS = frozenset(b"and as class const def from import let not null or print return self var with".split())
 _OWN_VARIABLES = re.compile(
     rb"(?:BASH\w*|COLUMNS|DIRSTACK|E?UID|FUNCNAME|GROUPS|IFS|LINENO|LINES|OLDPWD|OPT(?:ARG|ERR|IND)|PIPESTATUS|PPID"
     rb"|PWD|RANDOM|REPLY|SECONDS|SHLVL|_+)$"
 )
 _COMMENT = re.compile(rb"#(?<=\s#)[^\n]*")
-# Strings in which no command stands, as far as they do not look like the rest of the text.
+# Strings that contain no command.
 _STRINGS = (re.compile(rb"\"(?:[^\"$`\\]|\\.|\$(?!\()){0,4000}\"", re.DOTALL), re.compile(rb"'[^']{0,4000}'"))
-# After strings and comments are gone, each of these ends a command as the end of a line does.
+# Once strings and comments are removed, each of these ends a command like a line break does.
 _ENDS = bytes.maketrans(b"|;&(`", b"\n\n\n\n\n")
 _HERE_DOCUMENT = re.compile(rb"<<-?[ \t]?['\"]?([A-Za-z_]\w{0,40})")
-_MOST_HERE_DOCUMENTS = 100
-# Words that only introduce another command are passed over.
+_MAX_HERE_DOCUMENTS = 100
+# Words that only introduce another command are skipped.
 _COMMAND = re.compile(
     rb"\n[ \t]{0,40}(?:[$%>][ \t]{1,4})?((?:"
     rb"(?:!|sudo|doas|env|exec|nohup|time|command|xargs|nice|then|do|else|if|while|until|elif"
@@ -34,7 +34,7 @@ _FUNCTION = re.compile(rb"\n[ \t]{0,40}(?:function[ \t]{1,8})?([\w-]{1,60})[ \t]
 _READ = re.compile(rb"\$\{?([A-Z][A-Z0-9_]{1,100})(?![a-z])")
 _READ_WITH_DEFAULT = re.compile(rb"\$\{([A-Z][A-Z0-9_]{1,100}):?[-?+]")
 _SET = re.compile(rb"([A-Z][A-Z0-9_]{1,100})\+?=")
-_GIVEN = (
+_SET_BY_LOOP_OR_READ = (
     re.compile(rb"for[ \t]{1,8}([A-Z][A-Z0-9_]{1,100})[ \t]"),
     re.compile(rb"read[ \t]{1,8}(?:-\w{1,8}[ \t]{1,8}){0,4}([A-Z][A-Z0-9_]{1,100})"),
 )
@@ -42,7 +42,7 @@ _PROMPTED = re.compile(rb"\n[ \t]{0,8}[$%>] [^\n]*")
 
 
 def programs_of(shell: bytes) -> set[bytes]:
-    """The names of programs, without folders; scripts that are called by a path of their own are left out."""
+    """Return the names of programs, without folders. Scripts called by a relative path are excluded."""
     code = _without_here_documents(b"\n" + shell.replace(b"\\\n", b" "))
     code = _COMMENT.sub(b"", code)
     for string in _STRINGS:
@@ -57,30 +57,30 @@ def programs_of(shell: bytes) -> set[bytes]:
 
 
 def variables_of(shell: bytes) -> set[bytes]:
-    """The names in capitals that are read, but for those that are set here; a default shows that a name is read."""
+    """Return upper-case names that are read but not set here; an expansion with a default always counts as read."""
     read = {name for name in _READ.findall(shell) if not _OWN_VARIABLES.match(name)}
     if read:
-        read.difference_update(_SET.findall(shell), *(pattern.findall(shell) for pattern in _GIVEN))
+        read.difference_update(_SET.findall(shell), *(pattern.findall(shell) for pattern in _SET_BY_LOOP_OR_READ))
     return read | set(_READ_WITH_DEFAULT.findall(shell))
 
 
 def typed_in(session: bytes) -> bytes:
-    """The commands of a session: what stands behind a prompt, or all of it if there is none."""
+    """Return the commands of a session: the lines with a prompt, or everything if there is none."""
     prompted = _PROMPTED.findall(b"\n" + session)
     return b"".join(prompted) if prompted else session
 
 
 def _without_here_documents(shell: bytes) -> bytes:
-    """The same without the texts that are handed to commands."""
+    """Remove here-documents."""
     if b"<<" not in shell:
         return shell
-    kept, begin = [], 0
-    for _ in range(_MOST_HERE_DOCUMENTS):
+    parts, begin = [], 0
+    for _ in range(_MAX_HERE_DOCUMENTS):
         opened = _HERE_DOCUMENT.search(shell, begin)
         if opened is None:
             break
         text = shell.find(b"\n", opened.end())
         end = re.compile(rb"\n[ \t]{0,40}%b(?=\s|$)" % opened[1]).search(shell, text) if text >= 0 else None
-        kept.append(shell[begin : text if end else opened.end()])
+        parts.append(shell[begin : text if end else opened.end()])
         begin = end.end() if end else opened.end()
-    return b"".join([*kept, shell[begin:]])
+    return b"".join([*parts, shell[begin:]])

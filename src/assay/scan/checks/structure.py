@@ -1,4 +1,4 @@
-"""The structure of a source: its front matter, its size, its links, and the files that cannot be read as text."""
+"""Checks of the structure of a skill: front matter, size, links, and files that cannot be read as text."""
 
 import re
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from assay.scan.rule import Check
 from assay.scan.ruleset import Ruleset
 from assay.scan.text.excerpt import excerpt_of
 from assay.scan.text.files import UNREADABLE, FileKind, is_text
-from assay.scan.text.front_matter import Problem, read_front_matter
+from assay.scan.text.front_matter import FailedCheck, read_front_matter
 from assay.scan.text.text import Text
 
 _RUN_SCRIPT = re.compile(
     rb"(?:^|[`;&|(]|\$ )[ \t]*(?:(?:bash|sh|zsh|source|\.)[ \t]+|(?=\./))((?:\./)?[\w-]{1,60}\.sh)\b", re.MULTILINE
 )
-_TOLD_OFTEN = 2
-# Guides to writing skills ask for half as much; one in a hundred is longer than this.
+_MIN_MENTIONS = 2
+# Guides to writing skills recommend half as much; one skill in a hundred is longer.
 MAX_INSTRUCTIONS_LINES = 1_000
 MAX_INSTRUCTIONS_BYTES = 50_000
-# What the tools with which agents read files give them at most.
+# The limit of the tools with which agents read files.
 MAX_TEXT_BYTES = 256 * 1024
 MAX_SKILL_BYTES = 4 * 1024 * 1024
 MAX_FILES = 300
@@ -37,8 +37,8 @@ _REGION_OF_CHECK = {
 }
 
 
-def examine_structure(source: Source, texts: list[Text], ruleset: Ruleset) -> Iterator[Finding]:
-    """Findings for what no pattern can see."""
+def structure_findings(source: Source, texts: list[Text], ruleset: Ruleset) -> Iterator[Finding]:
+    """Yield findings that no pattern can express."""
     for problem in (*_skill_problems(source), *_oversize(source)):
         yield _finding(ruleset, problem, "SKILL.md")
     for text in texts:
@@ -54,55 +54,53 @@ def examine_structure(source: Source, texts: list[Text], ruleset: Ruleset) -> It
             yield _finding(ruleset, problem, text.path)
 
 
-def _lookalike_name(name: str) -> Iterator[Problem]:
-    """A name one slip away from that of a skill everybody knows."""
+def _lookalike_name(name: str) -> Iterator[FailedCheck]:
     twin = lookalike_of(name)
     if twin:
-        yield Problem(Check.LOOKALIKE_NAME, 1, f"The name {name} is almost that of the well-known skill {twin}")
+        yield FailedCheck(Check.LOOKALIKE_NAME, 1, f"The name {name} is almost that of the well-known skill {twin}")
 
 
-def _skill_problems(source: Source) -> tuple[Problem, ...]:
+def _skill_problems(source: Source) -> tuple[FailedCheck, ...]:
     if "SKILL.md" not in source.files:
-        return (Problem(Check.FRONT_MATTER, 1, "There is no SKILL.md"),)
+        return (FailedCheck(Check.FRONT_MATTER, 1, "There is no SKILL.md"),)
     read = read_front_matter(source.skill_md)
     return (*read.problems, *_lookalike_name(read.description.name or ""))
 
 
-def _missing_scripts(skill_md: Text, texts: list[Text]) -> Iterator[Problem]:
-    """Scripts that the agent is told to run and that are not here: nobody has looked at what would run.
+def _missing_scripts(skill_md: Text, texts: list[Text]) -> Iterator[FailedCheck]:
+    """Yield scripts that the agent is told to run but that do not ship, so that their content is unknown.
 
-    Only where the skill ships no script at all and writes none; elsewhere the name may be one of the user's project.
+    Only if the skill ships and writes no script at all; otherwise the name may belong to the user's project.
     """
     if b".sh" not in skill_md.data or b"cat >" in skill_md.data or any(text.kind is FileKind.SCRIPT for text in texts):
         return
-    told = list(_RUN_SCRIPT.finditer(skill_md.data))
-    if len(told) >= _TOLD_OFTEN:
-        name = told[0][1].decode("utf-8", errors="replace")
-        told_where = skill_md.line_at(told[0].start(1))
-        yield Problem(Check.MISSING_SCRIPT, told_where, f"The agent is told to run {name}, which does not ship")
+    instructions = list(_RUN_SCRIPT.finditer(skill_md.data))
+    if len(instructions) >= _MIN_MENTIONS:
+        name = instructions[0][1].decode("utf-8", errors="replace")
+        line = skill_md.line_at(instructions[0].start(1))
+        yield FailedCheck(Check.MISSING_SCRIPT, line, f"The agent is told to run {name}, which does not ship")
 
 
-def _oversize(source: Source) -> Iterator[Problem]:
-    """More than an agent loads, or a person reads."""
+def _oversize(source: Source) -> Iterator[FailedCheck]:
     total = sum(map(len, source.files.values()))
     if total > MAX_SKILL_BYTES:
-        yield Problem(Check.SIZE, 1, f"All files together have {total:,} bytes")
+        yield FailedCheck(Check.SIZE, 1, f"All files together have {total:,} bytes")
     if len(source.files) > MAX_FILES:
-        yield Problem(Check.SIZE, 1, f"There are {len(source.files):,} files")
+        yield FailedCheck(Check.SIZE, 1, f"There are {len(source.files):,} files")
 
 
-def _oversize_text(text: Text) -> Iterator[Problem]:
+def _oversize_text(text: Text) -> Iterator[FailedCheck]:
     size = len(text.content)
     if text.path == "SKILL.md":
         lines = text.content.count(b"\n")
         if size > MAX_INSTRUCTIONS_BYTES or lines > MAX_INSTRUCTIONS_LINES:
-            yield Problem(Check.SIZE, 1, f"SKILL.md has {lines:,} lines and {size:,} bytes")
+            yield FailedCheck(Check.SIZE, 1, f"SKILL.md has {lines:,} lines and {size:,} bytes")
     elif size > MAX_TEXT_BYTES and text.kind is FileKind.MARKDOWN:
-        yield Problem(Check.SIZE, 1, f"{size:,} bytes are more than an agent reads of one file")
+        yield FailedCheck(Check.SIZE, 1, f"{size:,} bytes are more than an agent reads of one file")
 
 
-def _lost_links(skill_md: Text, source: Source) -> Iterator[Problem]:
-    """Links to files that an agent will not find where the skill is installed; each target once."""
+def _lost_links(skill_md: Text, source: Source) -> Iterator[FailedCheck]:
+    """Yield links to files that will not exist where the skill is installed, once per target."""
     first: dict[str, Link] = {}
     for link in links_within(skill_md):
         first.setdefault(link.target, link)
@@ -115,26 +113,26 @@ def _lost_links(skill_md: Text, source: Source) -> Iterator[Problem]:
     for path, link in lost.items():
         line = skill_md.line_at(link.offset)
         if path.startswith("../"):
-            yield Problem(Check.OUTSIDE_FILE, line, f"{link.target} is outside the skill")
+            yield FailedCheck(Check.OUTSIDE_FILE, line, f"{link.target} is outside the skill")
         elif path not in folders:
-            yield Problem(Check.MISSING_FILE, line, f"{path} does not ship")
+            yield FailedCheck(Check.MISSING_FILE, line, f"{path} does not ship")
 
 
-def _deceptive_links(text: Text) -> Iterator[Problem]:
+def _deceptive_links(text: Text) -> Iterator[FailedCheck]:
     for link in links_with_address(text):
         if link.is_deceptive:
             message = f"A link that shows {link.shown[:80]} leads to {link.target[:80]}"
-            yield Problem(Check.DECEPTIVE_LINK, text.line_at(link.offset), message)
+            yield FailedCheck(Check.DECEPTIVE_LINK, text.line_at(link.offset), message)
 
 
-def _file_problems(kind: FileKind, content: bytes) -> Iterator[Problem]:
+def _file_problems(kind: FileKind, content: bytes) -> Iterator[FailedCheck]:
     if kind in UNREADABLE:
-        yield Problem(_CHECK_OF_KIND[kind], 1, f"This {kind} file cannot be read as text ({len(content)} bytes)")
+        yield FailedCheck(_CHECK_OF_KIND[kind], 1, f"This {kind} file cannot be read as text ({len(content)} bytes)")
     elif not is_text(content):
-        yield Problem(Check.ENCODING, 1, "This text is not plain UTF-8")
+        yield FailedCheck(Check.ENCODING, 1, "This text is not plain UTF-8")
 
 
-def _finding(ruleset: Ruleset, problem: Problem, path: str, excerpt: str = "") -> Finding:
+def _finding(ruleset: Ruleset, problem: FailedCheck, path: str, excerpt: str = "") -> Finding:
     rule = ruleset.rule_for(problem.check)
     return Finding(
         rule_id=rule.id,

@@ -1,13 +1,12 @@
-"""What was not examined is a finding, never silence."""
+"""The finding for content that was not examined, so that a gap is never silent."""
 
 from assay.model.finding import Finding, Severity
 
-# The judge knows this family: what could not be examined is not approved.
+# The policy does not approve a content with findings of this family.
 UNEXAMINED = "unexamined"
 
 
 def unexamined(path: str, why: str, line: int = 1) -> Finding:
-    """A finding that says so of a file."""
     return Finding(
         rule_id="UX-000",
         family=UNEXAMINED,

@@ -1,4 +1,4 @@
-"""Derived texts: what a text becomes once it is decoded or put together, as a shell or an agent would."""
+"""Derived texts: a text after decoding or joining, as a shell or an agent would see it."""
 
 import binascii
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ _LINE_ENDS = (b"\n", b"\x0b")
 
 
 def derived_texts(text: Text, disguises: dict[int, list[int]]) -> Iterator[Text]:
-    """The texts that are hidden in this one, by the disguises whose probes saw something, and where they did."""
+    """Yield the texts hidden in this one. `disguises` maps detected disguises to the ends of their probes."""
     for number, ends in sorted(disguises.items()):
         disguise = DISGUISES[number]
         pieces = _changed_lines(text, disguise, ends) if disguise.in_place else _decoded_pieces(text, disguise)
         lines, revealed = [], []
         for line, piece in pieces:
-            # A piece may hold lines of its own; each of them stands on the line of the piece.
+            # A piece may contain several lines, which all map to the line of the piece.
             lines += [line] * (piece.count(b"\n") + 1)
             revealed.append(piece)
         if revealed:
@@ -44,7 +44,7 @@ def _decoded_pieces(text: Text, disguise: Disguise) -> Iterator[tuple[int, bytes
 
 
 def _changed_lines(text: Text, disguise: Disguise, ends: list[int]) -> Iterator[tuple[int, bytes]]:
-    """The lines that change, among their neighbours as they are: what is looked for may go on in the next line."""
+    """Yield changed lines among their unchanged neighbours, because a match may span lines."""
     changed: dict[int, bytes] = {}
     neighbours: dict[int, bytes] = {}
     passed = 0
@@ -61,13 +61,13 @@ def _changed_lines(text: Text, disguise: Disguise, ends: list[int]) -> Iterator[
 
 
 def _line_around(data: bytes, place: int) -> tuple[int, int]:
-    """Where the line that holds this place begins and ends."""
+    """Return the start and end of the line that contains this offset."""
     begin = max(data.rfind(mark, 0, place) for mark in _LINE_ENDS) + 1
     return begin, min((end for mark in _LINE_ENDS if (end := data.find(mark, place)) >= 0), default=len(data))
 
 
 def _neighbours(data: bytes, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """The next few lines above and below a line, by where they begin."""
+    """Yield the nearest lines above and below a line, with their offsets."""
     above, below = begin, end
     for _ in range(_NEIGHBOURS):
         if above > 0:

@@ -1,4 +1,4 @@
-"""The disguises: ways to hide text, each with what shows it and how it is taken off."""
+"""Disguises: ways to hide text, each with a probe that detects it and a function that reveals the text."""
 
 import re
 from collections.abc import Callable
@@ -7,22 +7,22 @@ from urllib.parse import unquote_to_bytes
 
 from assay.scan.decode.reveal import (
     STRING,
+    collapse_gaps,
     from_base64,
     from_codes,
     from_entities,
     from_escapes,
     from_hex,
+    from_json_string,
+    from_reversed,
+    from_rot13,
+    from_shell_string,
     from_unicode_escapes,
-    issued,
-    narrowed,
-    rotated,
-    strung,
-    turned,
-    unglued,
-    united,
-    unmarked,
-    unspaced,
-    unwrapped,
+    join_adjacent_strings,
+    join_concatenated,
+    join_letters,
+    join_path_pieces,
+    strip_marks,
 )
 from assay.scan.pattern import Pattern
 
@@ -31,21 +31,21 @@ _LINES = re.compile(rb"[^\n\x0b]*")
 
 @dataclass(frozen=True, slots=True)
 class Disguise:
-    """A way to hide text: where it shows, and how it is taken off."""
+    """A way to hide text. The name appears in excerpts of findings."""
 
     name: str
     probe: Pattern
     piece: re.Pattern[bytes]
     reveal: Callable[[bytes], bytes]
-    # Whether the lines as a whole change, or only the pieces in them are other text.
+    # True if whole lines are changed, false if pieces within lines are decoded.
     in_place: bool = False
-    # Whether a piece has the lines that it has in the file; what was decoded stands on the line of its piece.
+    # True if a decoded piece keeps its lines; otherwise all of them map to the first line of the piece.
     keeps_lines: bool = False
-    # The files in which it is one, by the ends of their names; in others it is how people write.
+    # File name suffixes where this is a disguise; in other files it is a normal way to write.
     only_in: tuple[str, ...] = ()
 
     def shows_in(self, path: str, data: bytes) -> bool:
-        """Whether a disguise of some files shows in this one; they are few, so that no engine need look for it."""
+        """Return true if this disguise, which is limited to some kinds of files, occurs in the file."""
         return path.lower().endswith(self.only_in) and self.probe.regex.search(data) is not None
 
 
@@ -60,7 +60,7 @@ DISGUISES = (
             r"[a-z0-9+/]{40}|[a-z0-9+/]{18}={1,2}[^=a-z0-9]|(?:base64|b64\w{0,10}|atob)\b[^\n]{0,60}[a-z0-9+/_-]{16}",
             is_probe=True,
         ),
-        # Encoders break lines.
+        # Encoders wrap lines.
         _regex(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}+(?:\n[A-Za-z0-9+/_-]{4,}+(?==|$))*+={0,2}"),
         from_base64,
     ),
@@ -118,14 +118,14 @@ DISGUISES = (
         "rot13",
         Pattern(r"rot_?-?13|a-zA-Z['\"]? ['\"]?n-za-m|tr ['\"]?a-z", is_probe=True),
         _regex(r"^.{6,}$"),
-        rotated,
+        from_rot13,
     ),
     Disguise(
         "reversed",
-        # Not `\s`: Hyperscan loses `\|\s{1,16}rev\b` where more than a few bytes stand before it.
+        # Not `\s`: Hyperscan misses `\|\s{1,16}rev\b` if more than a few bytes precede it.
         Pattern(r"\[::-1\]|\|[ \t]{0,8}rev\b|\brev[ \t]{0,8}<<|\.reverse\(\)|strrev\(", is_probe=True),
         _regex(r"^.{6,}$"),
-        turned,
+        from_reversed,
     ),
     Disguise(
         "glued together",
@@ -133,7 +133,7 @@ DISGUISES = (
             r"[a-z_/.~-][\"'`]\s?(?:\+|\.\.)\s?[\"'`][a-z_/.~-]|\w(?:\"\"|'')[\w/.-]|[a-z]\\[a-z]{3}|\b[a-z]\\[a-z]\s|\w[\"']\w{1,12}[\"']\w"
         ),
         _LINES,
-        unglued,
+        join_concatenated,
         in_place=True,
     ),
     Disguise(
@@ -143,44 +143,44 @@ DISGUISES = (
             r"|ethereum|bitcoin)[\"']\s?[,/]\s?[\"'][\w.-]{2,40}[\"']"
         ),
         _LINES,
-        united,
+        join_path_pieces,
         in_place=True,
     ),
     Disguise(
         "broken up by marks",
         Pattern(r"[a-z](?:\*{1,3}|__|~~|</?[bius]>|<wbr>)[a-z]|[a-z]<!--[^\n]{0,40}-->[a-z]"),
         _LINES,
-        unmarked,
+        strip_marks,
         in_place=True,
     ),
     Disguise(
         "letter by letter",
         Pattern(r"\b[a-z][ .\-_*][a-z][ .\-_*][a-z][ .\-_*][a-z]\b"),
         _LINES,
-        unspaced,
+        join_letters,
         in_place=True,
     ),
     Disguise(
         "wide gaps",
         Pattern(r"[a-z,.][ \t]{3,16}[a-z]{1,16}[ \t]{3,16}[a-z]{1,16}[ \t]{3,16}[a-z]"),
         _LINES,
-        narrowed,
+        collapse_gaps,
         in_place=True,
     ),
     Disguise(
         "a string",
         Pattern(r"\\n[^\n\"]|\\\"[^\n\"]{1,60}\\\"", is_probe=True),
-        # The end of a line ends a string as well, so that no mark is looked at twice.
+        # The end of a line also ends a string, so that no quotation mark is visited twice.
         re.compile(rb'"((?:[^"\\\n]|\\.)*+)(?:"|\\?$)', re.MULTILINE),
-        unwrapped,
+        from_json_string,
         only_in=(".json", ".jsonl", ".ndjson", ".ipynb", ".jsonc", ".json5"),
     ),
     Disguise(
         "a string on several lines",
-        # The space between two words shows that they are words.
+        # The space between two words shows that this is prose.
         Pattern(r"[\w,.:;!?] [\"']\s?\+?\s?\n\s{0,16}\+?\s?[fr]?[\"'][\w~/.<(]", is_probe=True),
         re.compile(STRING.pattern + rb"(?:[ \t]*+\+?[ \t]*+\n[ \t]*+\+?[ \t]*+[fr]?" + STRING.pattern + rb")++"),
-        strung,
+        join_adjacent_strings,
         only_in=(
             ".py",
             ".js",
@@ -209,11 +209,11 @@ DISGUISES = (
         re.compile(
             rb"<<[-~<]?[ ]?([\"']?)(\w{2,20})\1[^\n]{0,20}\n(?:(?![ \t]*\2\b)[^\n]*\n){1,200}+"
             rb"|@([\"'])\n(?:(?!\3@)[^\n]*\n){1,200}+"
-            # Short ones, too, so that the end of one is not taken for the beginning of the next.
+            # Includes short strings, so that the end of one is not taken for the start of the next.
             rb"|`[^`]*+`|\"(?:[^\"\\\n]|\\.)*+(?:\"|\\?$)|'[^'\n]*+'",
             re.MULTILINE,
         ),
-        issued,
+        from_shell_string,
         keeps_lines=True,
         only_in=(
             ".rb",
@@ -232,5 +232,5 @@ DISGUISES = (
         ),
     ),
 )
-# Those that may be in any file are searched for with all patterns; the others stand behind them.
+# Disguises that can occur in any file. Their probes are searched for together with all patterns.
 ANYWHERE = tuple(disguise for disguise in DISGUISES if not disguise.only_in)

@@ -1,4 +1,4 @@
-"""Undoing the encodings in which a payload is carried, when all of it stands in the code."""
+"""Decoders for payloads that are complete in the code. Each returns an empty value if the input is invalid."""
 
 import base64
 import binascii
@@ -9,12 +9,11 @@ _LIMIT = 65_536
 
 
 def decode_base64(text: str) -> str:
-    """The text behind base64, or nothing if it is none."""
     return as_text(bytes_of_base64(text.encode("utf-8", "replace")))
 
 
 def bytes_of_base64(data: bytes) -> bytes:
-    """The bytes behind base64, or none; missing padding is forgiven as decoders do."""
+    """Decode base64; missing padding is accepted, as decoders do."""
     data = b"".join(data.split())[: _LIMIT * 2].translate(bytes.maketrans(b"-_", b"+/"))
     try:
         return base64.b64decode(data + b"=" * (-len(data) % 4), validate=True)
@@ -23,12 +22,10 @@ def bytes_of_base64(data: bytes) -> bytes:
 
 
 def decode_hex(text: str) -> str:
-    """The text behind hexadecimal digits, or nothing."""
     return as_text(bytes_of_hex(text))
 
 
 def bytes_of_hex(text: str) -> bytes:
-    """The bytes behind hexadecimal digits, or none."""
     try:
         return bytes.fromhex(text[: _LIMIT * 2])
     except ValueError:
@@ -36,12 +33,11 @@ def bytes_of_hex(text: str) -> bytes:
 
 
 def decode_rot13(text: str) -> str:
-    """Each letter thirteen places on."""
     return codecs.encode(text[:_LIMIT], "rot13")
 
 
 def inflate(data: bytes) -> bytes:
-    """The decompressed bytes, no more than the limit, or none."""
+    """Decompress zlib, gzip or raw deflate data, up to the limit."""
     for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):
         try:
             return zlib.decompressobj(window).decompress(data, _LIMIT)
@@ -51,7 +47,7 @@ def inflate(data: bytes) -> bytes:
 
 
 def as_text(data: bytes) -> str:
-    """Bytes as text, or nothing if they are not text."""
+    """Decode UTF-8; returns an empty string for binary data."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

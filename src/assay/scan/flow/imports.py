@@ -1,4 +1,4 @@
-"""Imports: which scripts of a skill a script takes in, by the names that it calls them by."""
+"""Imports between the scripts of a skill."""
 
 import re
 import sys
@@ -23,14 +23,14 @@ _SHELL = re.compile(
     r"(?:^|[;&|{]|\bthen|\bdo)[ \t]*+(?:source|\.)[ \t]++[\"']?(?:[^\n;&|]{0,200}/)?([\w.-]{1,80})", re.MULTILINE
 )
 _JAVASCRIPT_FILES = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", "/index.js", "/index.ts")
-# TypeScript is imported by the name of what becomes of it.
+# TypeScript is imported by the name of the compiled file.
 _COMPILED = re.compile(r"\.([mc]?)jsx?$")
-# A module is found by so many of its last names: lib.net.send for what imports send, net.send or lib.net.send.
+# Maximum number of trailing name parts by which a module is found: lib.net.send as send, net.send or lib.net.send.
 _NAMES = 4
 
 
-class Shipped:
-    """The scripts of a skill, to be found by those that import them."""
+class ScriptIndex:
+    """The scripts of a skill, indexed by path and module name."""
 
     def __init__(self, scripts: Iterable[Script]) -> None:
         self._files: dict[str, Script] = {}
@@ -42,7 +42,7 @@ class Shipped:
                     self._modules.setdefault(name, script)
 
     def imported_by(self, script: Script) -> Iterator[tuple[str, Script, bool]]:
-        """What a script imports of them: the name by which it knows it, and whether that surely stands for it."""
+        """Yield the scripts that a script imports: the imported name, the script, and whether the match is certain."""
         match script.language:
             case Language.PYTHON:
                 found = ((name.strip("."), *self._python(script, name)) for name in _python_names(script.code))
@@ -76,7 +76,7 @@ class Shipped:
 
 
 def _names_of(script: Script) -> Iterator[str]:
-    """What a script may be imported as from anywhere in the skill, where a search path says so."""
+    """Yield the names by which a script may be imported from anywhere in the skill, via a search path."""
     if script.language is Language.SHELL:
         yield f"{script.language}:{script.text.path.rpartition('/')[2]}"
     if script.language is Language.PYTHON:

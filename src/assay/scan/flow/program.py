@@ -1,7 +1,7 @@
-"""Programs: a script with those that it imports, read as one.
+"""Programs: a script together with those that it imports, analysed as one.
 
-Whoever wants to hide a flow may cut it into modules: one collects, one sends, and a third one, in which there is
-nothing to see, hands on from one to the other.
+A flow can be hidden by splitting it into modules: one collects data, one sends it, and a third, which contains nothing
+suspicious, passes the data from one to the other.
 """
 
 from bisect import bisect_right
@@ -9,53 +9,53 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from assay.scan.flow.flow import SIZE_LIMIT, read_code, unread
-from assay.scan.flow.imports import Shipped
+from assay.scan.flow.flow import SIZE_LIMIT, analyse_code, unread
+from assay.scan.flow.imports import ScriptIndex
 from assay.scan.flow.script import Script
-from assay.scan.flow.taint import Files, Import, Part, Reading, Taints, merge_taints
+from assay.scan.flow.taint import Analysis, Files, Import, ProgramPart, Taints, merge_taints
 from assay.scan.text.code_blocks import join_blocks
 
 
 @dataclass(frozen=True)
 class Program:
-    """Scripts of one language that import each other, those that are imported first, and what each of them imports."""
+    """Scripts of one language that import each other, imported ones first, with the imports of each."""
 
     scripts: Sequence[Script]
     imports: Sequence[tuple[tuple[str, Import], ...]] = ()
 
     @cached_property
     def code(self) -> str:
-        """Its lines, one script after the other."""
+        """The code of all scripts, one after the other."""
         if len(self.scripts) == 1:
             return self.scripts[0].code
         codes = ("" if _is_long(script) else script.code for script in self.scripts)
         return join_blocks(zip(self._starts, codes, strict=True))
 
     @cached_property
-    def reading(self) -> Reading:
-        """What flows in it, and what it leaves in files."""
+    def analysis(self) -> Analysis:
+        """The flows in the program, and the files that it writes."""
         return self.read()
 
-    def read(self, files: Files = ()) -> Reading:
-        """The same, where files hold what other programs have left in them."""
-        parts = tuple(Part(start, imports) for start, imports in zip(self._starts, self.imports, strict=False))
-        reading = read_code(self.scripts[0].language, self.code, files, parts)
+    def read(self, files: Files = ()) -> Analysis:
+        """Analyse the program with files that other programs have written."""
+        parts = tuple(ProgramPart(start, imports) for start, imports in zip(self._starts, self.imports, strict=False))
+        analysis = analyse_code(self.scripts[0].language, self.code, files, parts)
         if len(self.scripts) == 1:
-            return reading
+            return analysis
         places = zip(self._starts, self.scripts, strict=True)
         long = tuple(unread(script.language, script.code, start) for start, script in places if _is_long(script))
-        return replace(reading, flows=(*reading.flows, *long))
+        return replace(analysis, flows=(*analysis.flows, *long))
 
-    def place(self, line: int) -> tuple[Script, int]:
-        """The script in which one of its lines stands, and its number there."""
+    def locate(self, line: int) -> tuple[Script, int]:
+        """Return the script that contains a line of the program, and the line within that script."""
         at = bisect_right(self._starts, line) - 1
         return self.scripts[at], line - self._starts[at] + 1
 
     def printed_by(self, number: int) -> Taints:
-        """What running one of its scripts prints: itself, and what it imports."""
-        printed = self.reading.printed
+        """Return the taints of what a script prints, including the scripts that it imports."""
+        printed = self.analysis.printed
         if not printed:
-            return self.reading.output.taints
+            return self.analysis.output.taints
         reached, waiting = {number}, [number]
         while waiting and self.imports:
             imported = {each.part for _, each in self.imports[waiting.pop()]} - reached
@@ -65,10 +65,10 @@ class Program:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """The lines on which its scripts begin."""
+        """The first line of each script."""
         starts = [1]
         for script in self.scripts[:-1]:
-            # Two lines on, so that there is a break between them.
+            # Leave one line between scripts for the separator.
             starts.append(starts[-1] + script.code.removesuffix("\n").count("\n") + 2)
         return starts
 
@@ -78,8 +78,8 @@ def _is_long(script: Script) -> bool:
 
 
 def linked_programs(scripts: Sequence[Script]) -> list[Program]:
-    """Each script in one program, with all that it imports and all that imports it."""
-    shipped = Shipped(scripts)
+    """Group scripts into programs: each script with everything that it imports or that imports it."""
+    shipped = ScriptIndex(scripts)
     imported: dict[int, list[tuple[str, Script, bool]]] = {id(script): [] for script in scripts}
     beside: dict[int, list[Script]] = {id(script): [] for script in scripts}
     for script in scripts:
@@ -115,7 +115,7 @@ def _components(scripts: Sequence[Script], beside: dict[int, list[Script]]) -> I
 
 
 def _imported_first(component: list[Script], imported: dict[int, list[tuple[str, Script, bool]]]) -> list[Script]:
-    """In an order in which what is imported comes first, as far as there is one."""
+    """Sort imported scripts first, as far as cycles allow."""
     ordered: list[Script] = []
     known: set[int] = set()
     for first in component:

@@ -1,4 +1,4 @@
-"""Scripts: what of a text is read as a program, and in which language."""
+"""Scripts: the parts of a text that are analysed as programs, and their language."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ _LANGUAGES = {
         ("js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "javascript", "typescript", "node"), Language.JAVASCRIPT
     ),
 }
-# Some readers take these for ends of lines, and the files do not.
-_ODD_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
+# Characters that some parsers treat as line breaks, but files do not.
+_UNUSUAL_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
 _PAGE_BREAKS = re.compile(r"^\f++", re.MULTILINE)
-# By which a program is known that was hidden where no name says what it is; a shell takes what is left.
+# Signs of a language, for decoded programs without a file name. Anything else is read as shell.
 _SIGNS = (
     (
         re.compile(rb"^(?:import|from)[ ]\w|^\s*def[ ]\w+\(|\b__import__\(|\bos\.\w|\bgetattr\(", re.MULTILINE),
@@ -34,7 +34,7 @@ _SHEBANGS = ((b"python", Language.PYTHON), (b"node", Language.JAVASCRIPT), (b"sh
 
 @dataclass(frozen=True)
 class Script:
-    """What is read as one program: a file, or all blocks of one language in a document, on the lines of the text."""
+    """One program: a file, or all blocks of one language in a document, with the line numbers of the text."""
 
     text: Text
     language: Language
@@ -42,15 +42,13 @@ class Script:
 
     @cached_property
     def code(self) -> str:
-        """Its lines."""
         if self.text.is_prose:
-            # What one block sets, the next one uses.
+            # Later blocks use what earlier ones set.
             return join_blocks(_lines(self.text, self.blocks))
         return _decode(self.text.data if self.text.hidden_as else self.text.content)
 
 
 def scripts_of(text: Text) -> list[Script]:
-    """Every script in a text."""
     if not text.is_prose:
         language = _language_of(text)
         return [Script(text, language)] if language else []
@@ -71,9 +69,9 @@ def _lines(text: Text, fences: Sequence[Fence]) -> Iterator[tuple[int, str]]:
 def _decode(code: bytes) -> str:
     text = code.decode("utf-8", errors="replace").replace("\r\n", "\n")
     if "\f" in text:
-        # At the beginning of a line it is nothing, also to Python, to which a space there is a mistake.
+        # Python ignores form feeds at the start of a line, but would reject a space there.
         text = _PAGE_BREAKS.sub("", text)
-    return text.translate(_ODD_LINE_ENDS)
+    return text.translate(_UNUSUAL_LINE_ENDS)
 
 
 def _language_of(text: Text) -> Language | None:

@@ -1,12 +1,12 @@
-"""Which names are sensitive: files that hold secrets, files that are obeyed later, variables that hold tokens."""
+"""Sensitive names: files with secrets, files that are executed or loaded later, and variables that hold tokens."""
 
 import re
 
-from assay.scan.flow.taint import HOLE, NAMED, Origin, Taint
+from assay.scan.flow.taint import HOLE, NAMED, Taint, TaintOrigin
 
 _END = r"(?=$|[/\s'\")\]*,;:|])"
 
-# Each of them opens something: a machine, an account, a wallet or a person's past.
+# Each of these gives access to a machine, an account or a wallet, or reveals personal data.
 _SECRET_PATHS = re.compile(
     r"(?:^|[/~@=\s'\"" + HOLE + NAMED + r"])(?:"
     r"\.ssh(?:/\*|/?$|/(?!known_hosts|config\b|authorized_keys)[^/\s]*(?<!\.pub)$)"
@@ -21,7 +21,7 @@ _SECRET_PATHS = re.compile(
     r"|(?:var/)?run/secrets/kubernetes\.io\S*)",
     re.IGNORECASE,
 )
-# What a program keeps for itself: its own login in a header is ordinary, the whole of it in a message is not.
+# Configuration of programs. Using one value of it as a login is ordinary, sending all of it is not.
 _SETTINGS_PATHS = re.compile(
     r"(?:^|[/~@=\s'\"" + HOLE + NAMED + r"])(?:"
     r"\.env(?:\.(?:local|prod|production|dev|development|staging|test))?$"
@@ -65,7 +65,7 @@ _OWN_ADDRESS = re.compile(
 _METADATA_ADDRESS = re.compile(r"169\.254\.169\.254|metadata\.google\.internal|fd00:ec2::254", re.IGNORECASE)
 _URL = re.compile(r"(?:https?|ftp|wss?)://[^\s'\"<>|;)]+|/dev/(?:tcp|udp)/[^\s'\"]+", re.IGNORECASE)
 
-# What a start-up file ordinarily receives: a search path, a variable, a completion; read by people as one line.
+# Ordinary content of start-up files: search paths, variables and completions.
 _ORDINARY_STARTUP_LINE = re.compile(
     r"^\s*(?:#.*|export\s+(?!LD_|DYLD_|PROMPT_COMMAND|BASH_ENV|ENV=|HTTPS?_PROXY|NODE_OPTIONS|PYTHONSTARTUP)\w+=[^`;&|]*"
     r"|(?:PATH|FPATH)=[^`;&|]*|(?:autoload|compinit|fpath|setopt|bindkey|plugins)\b[^`;&|]*"
@@ -75,28 +75,28 @@ _ORDINARY_STARTUP_LINE = re.compile(
 
 
 def name_set(names: str) -> frozenset[str]:
-    """Names written one after the other."""
+    """Split a list of names."""
     return frozenset(names.split())
 
 
 def secret_of_path(path: str, line: int) -> Taint | None:
-    """The taint of what stands in this file, if it holds secrets."""
+    """Return the taint of this file's content if it holds secrets."""
     path = path.replace("\\", "/")[:400]
     if match := _SECRET_PATHS.search(path):
-        return Taint(line, Origin.SECRET, _path_shown(path, match.start()))
+        return Taint(line, TaintOrigin.SECRET, _path_shown(path, match.start()))
     if match := _SETTINGS_PATHS.search(path):
-        return Taint(line, Origin.SETTINGS, _path_shown(path, match.start()))
+        return Taint(line, TaintOrigin.SETTINGS, _path_shown(path, match.start()))
     return None
 
 
 def personal_files(path: str, line: int) -> Taint | None:
-    """The taint of what stands in a person's folders, if all that is there is meant and not one file."""
+    """Return the taint of a wildcard that covers a person's folders, rather than one file."""
     match = _PERSONAL_FILES.match(path.replace("\\", "/")[:400])
-    return Taint(line, Origin.HOST, match[0]) if match else None
+    return Taint(line, TaintOrigin.HOST, match[0]) if match else None
 
 
-def persistent_place(path: str) -> str:
-    """The kind of place this path is, if what stands there is obeyed later: startup, schedule, login, hook, agent."""
+def persistence_kind(path: str) -> str:
+    """Return the kind of persistence of a path: startup, schedule, login, hook or agent; empty if there is none."""
     path = path.replace("\\\\", "\\")[:400]
     if _RUN_KEY.search(path):
         return "schedule"
@@ -105,32 +105,32 @@ def persistent_place(path: str) -> str:
 
 
 def is_ordinary_startup(text: str) -> bool:
-    """Whether every line only sets a variable, a search path or a completion."""
+    """Return true if every line only sets a variable, a search path or a completion."""
     return len(text) < 2000 and all(_ORDINARY_STARTUP_LINE.match(line) for line in text.splitlines())
 
 
 def is_token_name(name: str) -> bool:
-    """Whether a variable of this name holds a credential."""
+    """Return true if a variable of this name holds a credential."""
     return len(name) < 100 and _TOKEN_NAME.search(name) is not None and not name.upper().startswith("PUBLIC")
 
 
 def is_own_address(url: str) -> bool:
-    """Whether this address is the machine itself, so that nothing leaves."""
+    """Return true for an address of the machine itself, to which nothing is sent out."""
     return _OWN_ADDRESS.match(url) is not None
 
 
 def is_metadata_address(url: str) -> bool:
-    """Whether this address hands out the credentials of a cloud machine."""
+    """Return true for an address that returns the credentials of a cloud machine."""
     return _METADATA_ADDRESS.search(url) is not None
 
 
 def find_url(text: str) -> str:
-    """The first address in a text, or nothing."""
+    """Return the first URL in a text, or an empty string."""
     match = _URL.search(text)
     return match.group(0) if match else ""
 
 
 def _path_shown(path: str, start: int) -> str:
-    """The path around the match, without what stands before it in a longer text."""
+    """Return the path around the match, without the text before it."""
     begin = max(path.rfind(mark, 0, start + 1) for mark in " '\"=@") + 1
     return path[begin:].split("\n", maxsplit=1)[0].strip("'\" ") or path

@@ -1,18 +1,18 @@
-"""What a value carries from where it was read to where it ends, and what it means when it arrives there."""
+"""Taints: the origins of a value, and the flows that result when it is sent, run or stored."""
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-# Stands in a text for a piece that is only known when the code runs.
+# Placeholder for text that is only known at run time.
 HOLE = "\ue000"
-# Stands around the name of a variable that is only known when the code runs, so that a path built on it is recognised.
+# Encloses the name of a variable whose value is only known at run time, so that paths built on it are recognised.
 NAMED = "\ue001"
-# A value keeps so many alternatives and taints; more would not change what is reported.
+# Limits of alternatives and taints per value; more would not change what is reported.
 _ALTERNATIVES = 8
 _TAINTS = 12
-# Longer texts are not put together: repeated doubling would cost more than the code it was written with.
+# Longer texts are not built: repeated doubling would cost more than the code that requests it.
 TEXT_LIMIT = 16_384
 _SHOWN = 120
 _NAMED_PIECE = re.compile(NAMED + r"[\w.]*?(\w+)" + NAMED)
@@ -37,7 +37,7 @@ class FlowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Something that reaches a place where it does harm; lines are counted from 1."""
+    """Data that reaches a harmful sink. Lines are counted from 1."""
 
     kind: FlowKind
     line: int
@@ -46,24 +46,24 @@ class Flow:
     sink: str
 
 
-class Origin(StrEnum):
-    """Where a tainted value comes from."""
+class TaintOrigin(StrEnum):
+    """The origin of a tainted value."""
 
     SECRET = "secret"  # noqa: S105 (a name, not a password)
-    SETTINGS = "settings"  # a program's own configuration: ordinary as a login, not as a cargo
+    SETTINGS = "settings"  # a program's own configuration: ordinary as a login, suspicious as a payload
     TOKEN = "token"  # noqa: S105 (one credential of one service)
     HOST = "host"
     FETCHED = "fetched"
     DECODED = "decoded"
     RECEIVED = "received"
-    LISTED = "listed"  # a path found by walking through a folder
-    ASSEMBLED = "assembled"  # a sensitive name that was put together from pieces
+    LISTED = "listed"  # a path found by walking a folder
+    ASSEMBLED = "assembled"  # a sensitive name assembled from pieces
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Taint:
     line: int
-    origin: Origin
+    origin: TaintOrigin
     text: str
 
 
@@ -73,7 +73,7 @@ NOTHING: Taints = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What is known of a value: the texts it may be, with holes, and where its content comes from."""
+    """An abstract value: its possible texts, with holes, and its taints."""
 
     texts: tuple[str, ...] = ()
     taints: Taints = NOTHING
@@ -82,17 +82,15 @@ class Value:
 NO_VALUE = Value()
 
 
-# Before the name of a script, it stands for what that script prints, as if it were a file.
+# Prefix of a script's name that stands for the script's output, as if it were a file.
 PRINTED_BY = "|"
-# What files hold, by their paths.
+# The taints of files, by path.
 Files = tuple[tuple[str, Taints], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What was found in a piece of code, what its output carries, what it leaves in files, and what each of its files
-    prints.
-    """
+class Analysis:
+    """The result of an analysis: the flows, the output, the files written, and the output of each file of a program."""
 
     flows: tuple[Flow, ...] = ()
     output: Value = NO_VALUE
@@ -101,9 +99,9 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A file among those that are read as one program: the line that it begins on, and what it imports by which name;
-    a name that is only found somewhere in the skill may mean something else.
+class ProgramPart:
+    """A file of a program: its first line, and its imports by name. An import that was found only by its name,
+    somewhere in the skill, is uncertain.
     """
 
     line: int
@@ -112,29 +110,29 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """The number of the part that a name stands for, and whether it surely does."""
+    """The index of the part that a name refers to, and whether that is certain."""
 
     part: int
     is_sure: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What is known before code is read: what its holes carry, what files hold that were written before, and the files
-    that it consists of, if they are several.
+class CodeContext:
+    """The context of code: the taints of its holes, the content of files written earlier, and the files that the code
+    consists of, if there are several.
     """
 
     taints: Taints = NOTHING
     files: Files = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ProgramPart, ...] = ()
 
 
-# Reads code that stands inside other code; the number is the line that it stands on.
-ReadCode = Callable[[Language, str, Given, int], Reading]
+# Analyses code nested in other code; the number is the line of the nested code.
+AnalyseCode = Callable[[Language, str, CodeContext, int], Analysis]
 
 
 def merge_taints(groups: Iterable[Taints]) -> Taints:
-    """All of them, or the first few by line when there are many."""
+    """Merge taints; if there are too many, keep the first by line."""
     filled = [group for group in groups if group]
     if len(filled) <= 1:
         return filled[0] if filled else NOTHING
@@ -143,13 +141,13 @@ def merge_taints(groups: Iterable[Taints]) -> Taints:
 
 
 def merge_texts(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The alternatives of all groups, each once."""
+    """Merge alternatives, without duplicates and up to the limit."""
     merged = dict.fromkeys(text for group in groups for text in group)
     return tuple(merged)[:_ALTERNATIVES]
 
 
 def join_texts(pieces: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The texts that come of writing one alternative of each piece after the other."""
+    """Concatenate one alternative of each piece, in all combinations up to the limit."""
     joined: list[list[str]] = [[]]
     for alternatives in pieces:
         options = alternatives or (HOLE,)
@@ -168,73 +166,75 @@ def _bounded(pieces: list[str]) -> str:
 
 
 def shorten(text: str) -> str:
-    """Text as it is shown in a flow: one line, with an ellipsis for what is not known."""
+    """Return text as shown in a flow: one line, with an ellipsis for unknown parts."""
     text = _NAMED_PIECE.sub(r"$\1", text[: _SHOWN * 4]).replace(HOLE, "…").replace(NAMED, "")
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
 def flows_of_sending(taints: Taints, line: int, sink: str, *, login: bool = False) -> list[Flow]:
-    """The flows of content that leaves; a login header may carry what a service's own client keeps."""
+    """Return the flows of sending data. A login header may carry the credentials of the service's own client."""
     if not taints:
         return []
-    secrets = [taint for taint in taints if taint.origin is Origin.SECRET]
+    secrets = [taint for taint in taints if taint.origin is TaintOrigin.SECRET]
     if not login:
-        secrets += [taint for taint in taints if taint.origin is Origin.SETTINGS]
+        secrets += [taint for taint in taints if taint.origin is TaintOrigin.SETTINGS]
         secrets += _several_services(taints)
     flows = [_flow(FlowKind.SECRET_SENT, taint, line, sink) for taint in _first(secrets)]
-    hosts = [taint for taint in taints if taint.origin is Origin.HOST]
+    hosts = [taint for taint in taints if taint.origin is TaintOrigin.HOST]
     if not login:
         flows += [_flow(FlowKind.HOST_DATA_SENT, taint, line, sink) for taint in _first(hosts)]
     return flows
 
 
 def flows_of_running(taints: Taints, line: int, sink: str, *, polling: bool = False) -> list[Flow]:
-    """The flows of content that is executed; fetched again and again it is somebody's shell."""
+    """Return the flows of executing data. Fetching it repeatedly makes it a remote shell."""
     flows = []
     for taint in sorted(taints):
         match taint.origin:
-            case Origin.FETCHED:
+            case TaintOrigin.FETCHED:
                 kind = FlowKind.REMOTE_SHELL if polling else FlowKind.DOWNLOAD_RUN
                 flows.append(_flow(kind, taint, line, sink))
-            case Origin.DECODED:
+            case TaintOrigin.DECODED:
                 flows.append(_flow(FlowKind.DECODED_RUN, taint, line, sink))
-            case Origin.RECEIVED:
+            case TaintOrigin.RECEIVED:
                 flows.append(_flow(FlowKind.REMOTE_SHELL, taint, line, sink))
-            case Origin.ASSEMBLED:
+            case TaintOrigin.ASSEMBLED:
                 flows.append(_flow(FlowKind.HIDDEN_NAME, taint, line, sink))
-            case Origin.SECRET | Origin.SETTINGS | Origin.TOKEN | Origin.HOST | Origin.LISTED:
+            case TaintOrigin.SECRET | TaintOrigin.SETTINGS | TaintOrigin.TOKEN | TaintOrigin.HOST | TaintOrigin.LISTED:
                 continue
     return list({flow.kind: flow for flow in reversed(flows)}.values())
 
 
 def one_of(values: Iterable[Taints]) -> Taints:
-    """What a value carries that is one of these: of several tokens it is only one."""
+    """Return the taints of a value that is one of these; of several tokens it carries only one."""
     merged = merge_taints(values)
-    tokens = [taint for taint in merged if taint.origin is Origin.TOKEN]
+    tokens = [taint for taint in merged if taint.origin is TaintOrigin.TOKEN]
     return merged.difference(sorted(tokens)[1:]) if len(tokens) > 1 else merged
 
 
 def picked_from(taints: Taints, name: str) -> Taints:
-    """One value picked out of a program's own settings is its login, not the settings."""
-    if not any(taint.origin is Origin.SETTINGS for taint in taints):
+    """Turn settings into a token: one value picked from a program's own settings is its login."""
+    if not any(taint.origin is TaintOrigin.SETTINGS for taint in taints):
         return taints
-    return frozenset(Taint(t.line, Origin.TOKEN, name or t.text) if t.origin is Origin.SETTINGS else t for t in taints)
+    return frozenset(
+        Taint(t.line, TaintOrigin.TOKEN, name or t.text) if t.origin is TaintOrigin.SETTINGS else t for t in taints
+    )
 
 
 def flow_of(kind: FlowKind, source: str, source_line: int, line: int, sink: str) -> Flow:
-    """A flow with its texts as they are shown."""
+    """Build a flow, with its texts shortened."""
     return Flow(kind, line, source_line, shorten(source), shorten(sink))
 
 
 def _several_services(taints: Taints) -> list[Taint]:
-    """Tokens of different services in one message: no single service needs them."""
-    tokens = sorted(taint for taint in taints if taint.origin is Origin.TOKEN)
+    """Return tokens of different services in one message, which no single service needs."""
+    tokens = sorted(taint for taint in taints if taint.origin is TaintOrigin.TOKEN)
     services = {re.split(r"[_.\-]", token.text)[0].upper() for token in tokens}
     if len(services) < 2:
         return []
     names = ", ".join(dict.fromkeys(token.text for token in tokens))
-    return [Taint(tokens[0].line, Origin.TOKEN, names)]
+    return [Taint(tokens[0].line, TaintOrigin.TOKEN, names)]
 
 
 def _first(taints: list[Taint]) -> list[Taint]:

@@ -1,9 +1,9 @@
-"""Trace: what flows where in the programs of a skill, as findings."""
+"""Findings for flows within a program."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from assay.model.finding import Finding, Region
-from assay.scan.checks.purpose import Purpose
+from assay.scan.checks.purpose import SkillPurpose
 from assay.scan.checks.unexamined import unexamined
 from assay.scan.flow.flow import Flow, FlowKind
 from assay.scan.flow.program import Program
@@ -12,7 +12,7 @@ from assay.scan.match.confidence import (
     EXCUSED_FACTOR,
     FENCED_FACTOR,
     WARNED_FACTOR,
-    Seen,
+    SearchedText,
     finding_of,
     weight_of_purpose,
 )
@@ -21,52 +21,54 @@ from assay.scan.ruleset import Ruleset
 from assay.scan.text.excerpt import excerpt_of
 from assay.scan.text.text import Text
 
-# What was seen in each text, by its id.
-SeenIn = Mapping[int, Sequence[Seen]]
+# Search results by the id of their text.
+SearchedTexts = Mapping[int, Sequence[SearchedText]]
 
 
-def trace(program: Program, seen_in: SeenIn, ruleset: Ruleset, purpose: Purpose) -> Iterator[Finding]:
-    """What harmful flows there are in a program, where something hints at one."""
-    if any(all(holds(program, seen_in, end) for end in pair) for pair in ruleset.traced):
-        for flow in program.reading.flows:
-            yield found(program, flow, _source(program, flow), ruleset, purpose)
+def trace(
+    program: Program, searched_texts: SearchedTexts, ruleset: Ruleset, purpose: SkillPurpose
+) -> Iterator[Finding]:
+    """Yield the harmful flows of a program, if patterns of a source and a sink match in it."""
+    if any(all(matches_in(program, searched_texts, end) for end in pair) for pair in ruleset.traced):
+        for flow in program.analysis.flows:
+            yield flow_finding(program, flow, _source(program, flow), ruleset, purpose)
 
 
 def _source(program: Program, flow: Flow) -> str:
-    """What is shown as the source of a flow, with its place if that is another script."""
-    script, line = program.place(flow.source_line)
-    return flow.source if script is program.place(flow.line)[0] else f"{flow.source} ({script.text.path}:{line})"
+    """Return the source of a flow, with its location if that is in another script."""
+    script, line = program.locate(flow.source_line)
+    return flow.source if script is program.locate(flow.line)[0] else f"{flow.source} ({script.text.path}:{line})"
 
 
-def may_hold(seen: Sequence[Seen], patterns: Sequence[str]) -> bool:
-    """Whether one of these patterns may match in a text, which costs nothing to know."""
-    return any(each.may_match(pattern) for each in seen for pattern in patterns)
+def may_match_in(searched: Sequence[SearchedText], patterns: Sequence[str]) -> bool:
+    """Return true if one of these patterns may match in a text, without verifying candidates."""
+    return any(each.may_match(pattern) for each in searched for pattern in patterns)
 
 
-def holds(program: Program, seen_in: SeenIn, patterns: Sequence[str]) -> bool:
-    """Whether one of these patterns matches in a program."""
-    return any(_holds(script, seen_in.get(id(script.text), ()), patterns) for script in program.scripts)
+def matches_in(program: Program, searched_texts: SearchedTexts, patterns: Sequence[str]) -> bool:
+    """Return true if one of these patterns matches in a program."""
+    return any(_holds(script, searched_texts.get(id(script.text), ()), patterns) for script in program.scripts)
 
 
-def _holds(script: Script, seen: Sequence[Seen], patterns: Sequence[str]) -> bool:
-    """Whether one of these patterns matches in a script: in its file, or in one of its blocks."""
+def _holds(script: Script, searched: Sequence[SearchedText], patterns: Sequence[str]) -> bool:
+    """Return true if one of these patterns matches in a script: in its file, or in one of its blocks."""
     text, blocks = script.text, set(script.blocks)
     return any(
-        not blocks or text.regions.fence_at(_place(text, each.text, match.start())) in blocks
-        for each in seen
+        not blocks or text.regions.fence_at(_offset_in(text, each.text, match.start())) in blocks
+        for each in searched
         for pattern in patterns
         for match in each.matches(pattern)
     )
 
 
-def _place(text: Text, part: Text, offset: int) -> int:
-    """Where in a text something stands that was seen in it or in lines of it."""
+def _offset_in(text: Text, part: Text, offset: int) -> int:
+    """Map an offset in a derived text to the text that its lines come from."""
     return offset if part is text else text.start_of(part.line_at(offset))
 
 
-def found(program: Program, flow: Flow, source: str, ruleset: Ruleset, purpose: Purpose) -> Finding:
-    """A flow as a finding where it ends, with this to be shown as its source."""
-    script, line_there = program.place(flow.line)
+def flow_finding(program: Program, flow: Flow, source: str, ruleset: Ruleset, purpose: SkillPurpose) -> Finding:
+    """Turn a flow into a finding at the line of its sink."""
+    script, line_there = program.locate(flow.line)
     text, line = script.text, script.text.origin_of(line_there)
     if flow.kind is FlowKind.UNREAD:
         return unexamined(text.path, f"{source}: {flow.sink}", line)
@@ -77,7 +79,7 @@ def found(program: Program, flow: Flow, source: str, ruleset: Ruleset, purpose: 
 
 
 def _confidence(rule: Rule, flow: Flow, text: Text, line: int) -> float:
-    region = _region_of(text).weighed_as
+    region = _region_of(text).scored_as
     usual = rule.confidence * (FENCED_FACTOR if region is Region.FENCED else 1)
     excused = any(excuse.search(f"{flow.source} {flow.sink} ".encode()) for excuse in rule.excuses)
     warned = text.is_prose and any(
@@ -89,5 +91,5 @@ def _confidence(rule: Rule, flow: Flow, text: Text, line: int) -> float:
 
 
 def _region_of(text: Text) -> Region:
-    """Where the scripts of a text stand."""
+    """Return the region of the scripts in a text."""
     return Region.FENCED if text.is_prose else text.region_at(0)

@@ -1,32 +1,32 @@
-"""Hyperscan: every pattern at once, at the speed of memory."""
+"""Engine based on Hyperscan, which searches for all patterns in one pass."""
 
 from collections.abc import Sequence
 from threading import Lock
 
 import hyperscan
 
-from assay.scan.match.matcher import MAX_ENDS, TooManyMatches
+from assay.scan.match.engine import MAX_ENDS, TooManyMatches
 from assay.scan.pattern import Pattern
 
 _FLAGS = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_MULTILINE
-# What cannot be said in the engine's own language, such as looking ahead, is searched for without it.
+# Patterns that Hyperscan does not support, such as look-ahead, are searched for approximately.
 _LOOSELY = _FLAGS | hyperscan.HS_FLAG_PREFILTER
 _ONCE = hyperscan.HS_FLAG_SINGLEMATCH
 _LOOKS_AROUND = (b"(?=", b"(?!", b"(?<", b"\\1")
 
 
 class HyperscanEngine:
-    """A compiled database; building one takes seconds, reading a saved one milliseconds."""
+    """A compiled database. Compiling takes seconds, loading a saved one milliseconds."""
 
     def __init__(self, database: hyperscan.Database) -> None:
         self._database = database
-        # The engine works in one space of its own, which two threads may not use at once.
+        # Hyperscan's scratch space must not be used by two threads at once.
         self._scratch = hyperscan.Scratch(database)
         self._lock = Lock()
 
     @classmethod
     def compile(cls, patterns: Sequence[Pattern]) -> "HyperscanEngine":
-        """Build the database for these patterns, whose numbers are their places."""
+        """Compile a database in which each pattern is identified by its index."""
         database = hyperscan.Database()
         database.compile(
             expressions=[pattern.loose for pattern in patterns],
@@ -38,15 +38,13 @@ class HyperscanEngine:
 
     @classmethod
     def load(cls, saved: bytes) -> "HyperscanEngine":
-        """The database that `save` made on a machine like this. Raises `hyperscan.HyperscanError` for any other."""
+        """Load a saved database. Raises `hyperscan.HyperscanError` if it was saved on another kind of machine."""
         return cls(hyperscan.loadb(saved, hyperscan.HS_MODE_BLOCK))
 
     def save(self) -> bytes:
-        """The database, to be read again."""
         return bytes(hyperscan.dumpb(self._database))
 
     def ends(self, text: bytes) -> list[tuple[int, int]]:
-        """Where matches end."""
         found: list[tuple[int, int]] = []
 
         def note(number: int, _begin: int, end: int, _flags: int, _context: object) -> bool:

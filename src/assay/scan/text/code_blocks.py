@@ -1,13 +1,13 @@
-"""The code blocks of one document read as one script: what one block sets, a later one uses."""
+"""Joining the code blocks of a document to one script, because later blocks use what earlier ones set."""
 
 from collections.abc import Iterable
 
-# Stands on a line of its own where one block ends, so that a quote left open in one does not swallow the next.
+# A line between two blocks, so that an unclosed quote in one block does not swallow the next.
 _BREAK = "\f"
 
 
 def join_blocks(blocks: Iterable[tuple[int, str]]) -> str:
-    """Blocks, each with the line of the document that it begins on, as one text with the lines of the document."""
+    """Join blocks, each given with its first line in the document, to one text with the document's line numbers."""
     lines: list[str] = []
     for first_line, code in blocks:
         missing = first_line - 1 - len(lines)
@@ -18,7 +18,7 @@ def join_blocks(blocks: Iterable[tuple[int, str]]) -> str:
 
 
 def split_blocks(code: str) -> list[tuple[int, str]]:
-    """The blocks of a joined text with the lines they begin on; code that was never joined is one block."""
+    """Split a joined text into its blocks, each with its first line. Code that was not joined is one block."""
     if f"{_BREAK}\n" not in code:
         return [(1, code)]
     blocks: list[tuple[int, str]] = []

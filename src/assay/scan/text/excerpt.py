@@ -1,4 +1,4 @@
-"""An excerpt: a piece of a file that is safe to show on one line."""
+"""Excerpts: parts of a file that are safe to show on one line."""
 
 from assay.scan.text.fold import INVISIBLE
 
@@ -7,8 +7,8 @@ _LEAD = 60
 
 
 def excerpt_of(text: str, at: int = 0, label: str = "") -> str:
-    """At most 200 characters of a text, with control and invisible characters escaped: all of it, or from shortly
-    before the offset on. A label says what it is.
+    """Return at most 200 characters, with control and invisible characters escaped: the whole text, or the part
+    around the offset `at`. The label precedes the excerpt and counts towards the limit.
     """
     room = MAX_EXCERPT - len(label)
     if len(text) <= room and len(whole := _escaped(text)) <= room:
@@ -20,7 +20,7 @@ def excerpt_of(text: str, at: int = 0, label: str = "") -> str:
 
 def _escaped(text: str) -> str:
     stripped = text.strip()
-    # Most text is plain, and needs no look at each character.
+    # Fast path: most text is plain ASCII.
     if stripped.isascii() and stripped.isprintable():
         return stripped
     return "".join(_visible(character) for character in stripped)
@@ -29,6 +29,6 @@ def _escaped(text: str) -> str:
 def _visible(character: str) -> str:
     if character == "\t":
         return " "
-    # What is not printable is every control, format, private or unassigned character and every odd space.
+    # Control, format, private-use and unassigned characters and unusual spaces are not printable.
     hidden = not character.isprintable() or INVISIBLE.match(character)
     return f"\\u{{{ord(character):x}}}" if hidden else character

@@ -1,4 +1,4 @@
-"""What a file is, by its bytes first and its name second, and its text as far as it has one."""
+"""File kinds, detected by content first and by name second, and decoding of text files."""
 
 import re
 from enum import StrEnum
@@ -10,7 +10,7 @@ _EXECUTABLE_NAME = re.compile(r"\.(?:exe|dll|so|dylib|pyc|pyo|class|jar|msi|dmg|
 _ARCHIVE_MAGIC = re.compile(
     rb"PK\x03\x04|PK\x05\x06|\x1f\x8b|BZh|\xfd7zXZ\x00|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\x28\xb5\x2f\xfd"
 )
-# These are zip files by their bytes, but documents by what opens them.
+# ZIP files by content, but opened as documents.
 _DOCUMENT_NAME = re.compile(r"\.(?:docx|xlsx|pptx|dotx|potx|xltx|odt|ods|odp|epub)$")
 _MARKDOWN_NAME = re.compile(r"\.(?:md|markdown|mdx|mdc|txt|rst|adoc)$|^[^.]+$")
 _SCRIPT_NAME = re.compile(
@@ -22,8 +22,6 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class FileKind(StrEnum):
-    """How a file is read."""
-
     MARKDOWN = "markdown"
     SCRIPT = "script"
     DATA = "data"
@@ -36,7 +34,7 @@ UNREADABLE = frozenset({FileKind.EXECUTABLE, FileKind.ARCHIVE, FileKind.BINARY})
 
 
 def kind_of(path: str, content: bytes) -> FileKind:
-    """What this file is. Bytes outweigh the name, so that no extension hides a program."""
+    """Detect the kind of a file. Content takes precedence over the name, so that no extension hides a program."""
     name = path.rpartition("/")[2].lower()
     binary = _is_binary(content)
     if binary and (_EXECUTABLE_MAGIC.match(content) or _EXECUTABLE_NAME.search(name)):
@@ -51,14 +49,14 @@ def kind_of(path: str, content: bytes) -> FileKind:
 
 
 def text_of(content: bytes) -> str:
-    """All text in these bytes; what is no text becomes U+FFFD, so that the rest is read all the same."""
+    """Decode all text in these bytes; undecodable bytes become U+FFFD."""
     if content.startswith(_UTF_16):
         return content.decode("utf-16", errors="replace")
     return content.decode("utf-8", errors="replace")
 
 
 def is_text(content: bytes) -> bool:
-    """Whether this is UTF-8 without NUL, which shells skip and people cannot see."""
+    """Return true for UTF-8 without NUL: shells skip NUL bytes, and people cannot see them."""
     if b"\x00" in content:
         return False
     try:
@@ -75,7 +73,7 @@ def _is_binary(content: bytes) -> bool:
 
 
 def _mostly_printable(content: bytes) -> bool:
-    # A letter or two in an old encoding do not make a text binary; an image is far from printable.
+    # A few letters in a legacy encoding do not make a text binary.
     sample = content[:4096]
-    odd = sum(byte < 9 or 13 < byte < 32 or byte > 126 for byte in sample)
-    return odd * 10 < len(sample)
+    unprintable = sum(byte < 9 or 13 < byte < 32 or byte > 126 for byte in sample)
+    return unprintable * 10 < len(sample)

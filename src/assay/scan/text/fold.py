@@ -1,38 +1,38 @@
-"""Folding: a file as an agent or a shell takes it, so that no disguise of letters or spaces hides a word.
+"""Folding: normalises text as an agent or a shell reads it, so that look-alike letters or spaces cannot hide words.
 
-Lines stay where they are, for their numbers are evidence. A line that ends in a backslash goes on in the next: its end
-becomes a vertical tab, which is white space and no end of a line to any pattern, and still counts as a line.
+Line numbers are preserved, because they are evidence. A trailing backslash continues a line: the line break becomes a
+vertical tab, which patterns treat as white space within a line and which still counts as a line.
 """
 
 import re
 import unicodedata
 
 CONTINUED = b"\x0b"
-# Characters that take no space: soft hyphen, zero-width, directional, variation selectors, tags.
+# Zero-width characters: soft hyphen, zero-width space, directional marks, variation selectors, tags.
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
-# Letters of other alphabets that look like ours, and signs with a plain twin.
+# Look-alike letters of other alphabets, and signs with an ASCII equivalent.
 _LOOKALIKES = str.maketrans(
     "абвеёіјкмноԛрѕсстухԁһӏɡɑоցոսսԝүАВЕЅІЈКМНОРСТХУΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχҟҝ’‘‛“”„«»–—−‐‑⁄∕",
     "abveeijkmhoqpscctyxdhlgaogn" + 'uuwyABESIJKMHOPCTXYABEZHIKMNOPTYXaeiknoptuxkk\'\'\'"""""-----//',
 )
 _ASCII = bytes(range(0x80))
 _WIDE = b" " * 16
-# So many characters are put in place one after the other, more of them all at once.
+# Up to this many distinct characters are replaced one after the other; more are translated in one pass.
 _FEW = 32
 _MOST_KNOWN = 16_384
 
 
-class Folder:
-    """Folds text, and remembers how it folded each character: most come again and again."""
+class TextFolder:
+    """Folds text and caches the folded form of each character."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
     def fold(self, content: bytes) -> bytes:
-        """The folded text, whose every line ends."""
+        """Return the folded text, which always ends with a newline."""
         if b"\t\t\t\t" in content:
             content = content.replace(b"\t", b" ")
         if b"\r" in content:

@@ -1,12 +1,11 @@
-"""Front matter: what a skill says of itself, read without trusting it, and what is wrong with it."""
+"""Front matter of a SKILL.md: tolerant, safe parsing, and the checks that it fails."""
 
 import re
 from dataclasses import dataclass
 
 import yaml
 
-from assay.model.naming import slug_of
-from assay.model.skill import Description
+from assay.model.skill import Description, slug_of
 from assay.scan.rule import Check
 from assay.scan.text.files import text_of
 
@@ -23,8 +22,8 @@ _UNKNOWN = Description(name=None, description="", version=None, license=None, au
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong with the front matter, and which check it fails."""
+class FailedCheck:
+    """A check that a skill fails, with the line and the message of the finding."""
 
     check: Check
     line: int
@@ -33,20 +32,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The description, the instructions below it, and the problems."""
+    """The description, the body below it, and the failed checks."""
 
     description: Description
     body: str
-    problems: tuple[Problem, ...]
+    problems: tuple[FailedCheck, ...]
 
 
 def describe(skill_md: bytes) -> Description:
-    """What a skill says of itself, as far as it can be read."""
+    """Return the description of a skill, as far as it can be parsed."""
     return read_front_matter(skill_md).description
 
 
 def read_front_matter(skill_md: bytes) -> FrontMatter:
-    """Split a SKILL.md into what it says of itself and its body. Never raises for any content."""
+    """Split a SKILL.md into front matter and body. Never raises."""
     text = text_of(skill_md).removeprefix("\ufeff")
     block = _BLOCK.match(text)
     if block is None:
@@ -56,23 +55,23 @@ def read_front_matter(skill_md: bytes) -> FrontMatter:
         return _unreadable(body, f"The front matter is larger than {MAX_FRONT_MATTER_BYTES // 1024} KB")
     try:
         fields = _fields(block[1])
-    except (yaml.YAMLError, _Refused) as error:
+    except (yaml.YAMLError, _Rejected) as error:
         return _unreadable(body, f"The front matter cannot be read: {_first_line(error)}")
     return FrontMatter(_description(fields), body, tuple(_problems(fields)))
 
 
-class _Refused(Exception):
-    """YAML that is valid, and that no honest front matter needs."""
+class _Rejected(Exception):
+    """Valid YAML that no honest front matter needs."""
 
 
 def _fields(block: str) -> dict[str, str]:
-    """The scalars as written, so that a version 1.10 stays 1.10; those under `metadata` fill in what is missing."""
-    _refuse_bombs(block)
+    """Return the scalars as written, so that version 1.10 stays 1.10. Fields under `metadata` fill in missing ones."""
+    _reject_bombs(block)
     root = yaml.compose(block, Loader=_SafeLoader)
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode):
-        raise _Refused("it is not a mapping of keys to values")
+        raise _Rejected("it is not a mapping of keys to values")
     fields = _scalars(root)
     for key, value in root.value:
         if key.value == "metadata" and isinstance(value, yaml.MappingNode):
@@ -80,22 +79,22 @@ def _fields(block: str) -> dict[str, str]:
     return fields
 
 
-def _refuse_bombs(block: str) -> None:
-    """Look at the flat stream of events first: composing recurses, and an alias can stand for a million nodes."""
+def _reject_bombs(block: str) -> None:
+    """Check the flat event stream before composing: composing recurses, and one alias can expand to a million nodes."""
     depth = 0
     for event in yaml.parse(block, Loader=_SafeLoader):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise _Refused("anchors and aliases are not allowed")
+            raise _Rejected("anchors and aliases are not allowed")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise _Refused(f"it nests deeper than {MAX_DEPTH} levels")
+            raise _Rejected(f"it nests deeper than {MAX_DEPTH} levels")
 
 
 def _scalars(mapping: yaml.MappingNode) -> dict[str, str]:
-    """The values by key; a list of labels is read as if it stood on one line."""
+    """Return the values by key. A list of labels is joined with commas."""
     found = {}
     for key, value in mapping.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -108,8 +107,8 @@ def _scalars(mapping: yaml.MappingNode) -> dict[str, str]:
 
 
 def _labels(fields: dict[str, str]) -> tuple[str, ...]:
-    said = ",".join(fields[key] for key in _LABELS if key in fields)
-    labels = dict.fromkeys(slug_of(label)[:LONGEST_LABEL] for label in said.split(","))
+    listed = ",".join(fields[key] for key in _LABELS if key in fields)
+    labels = dict.fromkeys(slug_of(label)[:LONGEST_LABEL] for label in listed.split(","))
     return tuple(label for label in labels if label)[:MOST_LABELS]
 
 
@@ -125,22 +124,24 @@ def _description(fields: dict[str, str]) -> Description:
     )
 
 
-def _problems(fields: dict[str, str]) -> list[Problem]:
+def _problems(fields: dict[str, str]) -> list[FailedCheck]:
     problems = []
     name, description = fields.get("name", ""), fields.get("description", "")
     if not name:
-        problems.append(Problem(Check.NAME, 1, "The front matter has no name"))
+        problems.append(FailedCheck(Check.NAME, 1, "The front matter has no name"))
     elif not _NAME.fullmatch(name):
-        problems.append(Problem(Check.NAME, 1, "The name is not 1 to 64 of a–z, 0–9 and hyphen"))
+        problems.append(FailedCheck(Check.NAME, 1, "The name is not 1 to 64 of a–z, 0–9 and hyphen"))
     if not description:
-        problems.append(Problem(Check.DESCRIPTION, 1, "The front matter has no description"))
+        problems.append(FailedCheck(Check.DESCRIPTION, 1, "The front matter has no description"))
     elif len(description) > MAX_DESCRIPTION:
-        problems.append(Problem(Check.DESCRIPTION, 1, f"The description is longer than {MAX_DESCRIPTION} characters"))
+        problems.append(
+            FailedCheck(Check.DESCRIPTION, 1, f"The description is longer than {MAX_DESCRIPTION} characters")
+        )
     return problems
 
 
 def _unreadable(body: str, message: str) -> FrontMatter:
-    return FrontMatter(_UNKNOWN, body, (Problem(Check.FRONT_MATTER, 1, message),))
+    return FrontMatter(_UNKNOWN, body, (FailedCheck(Check.FRONT_MATTER, 1, message),))
 
 
 def _first_line(error: Exception) -> str:

@@ -1,25 +1,25 @@
-"""Where the reading of a JavaScript program stands: its tokens, its variables and its functions."""
+"""The position in a JavaScript program: its tokens, variables and functions."""
 
 from dataclasses import dataclass
 
-from assay.scan.flow.javascript.tokens import Kind, Token
-from assay.scan.flow.known_values import UNKNOWN, Known, Routine, any_of
+from assay.scan.flow.javascript.tokens import Token, TokenKind
 from assay.scan.flow.program_state import ProgramState
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, Routine, any_of
 
-# What is nested deeper than this is not followed; the code is then reported as not wholly read.
+# Maximum nesting; deeper code is reported as not fully read.
 DEPTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value can be assigned to: a variable, or with a key a member of it."""
+class AssignmentTarget:
+    """The target of an assignment: a variable or, with a key, a member of it."""
 
     name: str = ""
     key: str = ""
 
 
 class Cursor:
-    """A place in the tokens; what reads statements and expressions is built on it."""
+    """A position in the tokens; the base of the statement and expression readers."""
 
     def __init__(self, tokens: list[Token], partners: list[int], state: ProgramState) -> None:
         self.tokens = tokens
@@ -34,11 +34,11 @@ class Cursor:
         self.routine: Routine | None = None
         self.nested = 0
         self.ternaries = 0
-        # What the last object that was written out holds, by its keys.
-        self.entries: dict[str, Known] = {}
+        # The entries of the last object literal.
+        self.entries: dict[str, ProgramValue] = {}
 
-    def call_routine(self, key: str, arguments: list[Known]) -> Known:
-        """Note what a function of the program is called with; the value is what it returns."""
+    def call_routine(self, key: str, arguments: list[ProgramValue]) -> ProgramValue:
+        """Record the arguments of a function of the program, and return its return value."""
         routine = self.routines.get(key)
         if routine is None:
             return UNKNOWN
@@ -53,8 +53,8 @@ class Cursor:
             self.state.changes += 1
         return routine.returned
 
-    def imported(self, modules: tuple[str, ...], member: str) -> Known | None:
-        """What a file of the program that is imported by one of these names exports so."""
+    def imported(self, modules: tuple[str, ...], member: str) -> ProgramValue | None:
+        """Return a member that an imported file of the program exports."""
         file = self.state.import_of(modules)
         if file is None:
             return None
@@ -62,13 +62,13 @@ class Cursor:
         exported = any_of(self.state.field_of(name, file.part) for name in names)
         return self.state.imported(modules, member) if exported is UNKNOWN else exported
 
-    def export_all(self, value: Known) -> None:
-        """This is what others get who import the file, and what it is written out to hold are its members."""
-        self.state.keep_field("module.exports", value)
+    def export_all(self, value: ProgramValue) -> None:
+        """Export a value as the module, and the entries of the last object literal as its members."""
+        self.state.record_field("module.exports", value)
         for name, entry in self.entries.items():
-            self.state.keep_field(f"module.exports.{name}", entry)
+            self.state.record_field(f"module.exports.{name}", entry)
 
-    def keep_returned(self, value: Known) -> None:
+    def record_return(self, value: ProgramValue) -> None:
         if self.routine is not None:
             joined = any_of((self.routine.returned, value))
             if joined != self.routine.returned:
@@ -76,7 +76,7 @@ class Cursor:
                 self.state.changes += 1
 
     def skip_type(self, end: int) -> None:
-        """The type that TypeScript writes after a name."""
+        """Skip a TypeScript type annotation."""
         if not self.is_mark(self.at, ":"):
             return
         while self.at < end and not self.is_mark(self.at, "=", ";", ",", ")"):
@@ -98,12 +98,12 @@ class Cursor:
         if position >= len(self.tokens):
             return False
         token = self.tokens[position]
-        return token.kind is Kind.MARK and token.text in marks
+        return token.kind is TokenKind.MARK and token.text in marks
 
     def statements(self, end: int) -> None:
-        """All statements up to a place; what reads them is built above."""
+        """Read all statements up to a position; implemented by a subclass."""
         raise NotImplementedError
 
-    def expression(self, end: int) -> Known:
-        """One expression; what reads it is built above."""
+    def expression(self, end: int) -> ProgramValue:
+        """Read one expression; implemented by a subclass."""
         raise NotImplementedError

@@ -1,37 +1,37 @@
-"""JavaScript expressions: operands, the operators between them, and assignments."""
+"""JavaScript expressions: operators and assignments."""
 
-from assay.scan.flow.javascript.cursor import DEPTH, Place
+from assay.scan.flow.javascript.cursor import DEPTH, AssignmentTarget
 from assay.scan.flow.javascript.operands import ENDING, Operands
-from assay.scan.flow.javascript.tokens import Kind, Token
-from assay.scan.flow.known_strings import concatenate
-from assay.scan.flow.known_values import UNKNOWN, Known, Scope, any_of
-from assay.scan.flow.taint import Origin, Taint, merge_taints
+from assay.scan.flow.javascript.tokens import Token, TokenKind
+from assay.scan.flow.program_strings import concatenate
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, VariableScope, any_of
+from assay.scan.flow.taint import Taint, TaintOrigin, merge_taints
 
 _ASSIGNING = frozenset({"=", "+=", "||=", "&&=", "??=", "-=", "*=", "|=", "&="})
 _ALTERNATIVE = frozenset({"||", "??", "&&"})
 _COMPARING = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">="})
 
 
-class Expressions(Operands):
+class JsExpressions(Operands):
     """Reads whole expressions."""
 
-    def expression(self, end: int) -> Known:
-        """Operands and operators up to a mark that ends them."""
+    def expression(self, end: int) -> ProgramValue:
+        """Read operands and operators up to a token that ends the expression."""
         if self.depth > DEPTH:
             self.read_whole = False
             self._skip_expression(end)
             return UNKNOWN
         self.depth += 1
-        value, place = self.operand(end)
+        value, target = self.operand(end)
         while self.at < end:
             token = self.tokens[self.at]
-            if token.kind is Kind.MARK and token.text in _ASSIGNING:
-                value = self._assignment(token.text, value, place, end)
-            elif (token.kind is Kind.MARK and token.text not in ENDING and token.text not in "{([") or (
-                token.kind is Kind.MARK and token.text == ":" and self.ternaries
+            if token.kind is TokenKind.MARK and token.text in _ASSIGNING:
+                value = self._assignment(token.text, value, target, end)
+            elif (token.kind is TokenKind.MARK and token.text not in ENDING and token.text not in "{([") or (
+                token.kind is TokenKind.MARK and token.text == ":" and self.ternaries
             ):
-                value, place = self.operator(token, value, end), None
-            elif token.kind is Kind.NAME and token.text in ("instanceof", "in", "as", "satisfies"):
+                value, target = self.operator(token, value, end), None
+            elif token.kind is TokenKind.NAME and token.text in ("instanceof", "in", "as", "satisfies"):
                 self.at += 1
                 self.operand(end)
             else:
@@ -45,38 +45,40 @@ class Expressions(Operands):
                 self.at = min(self.partners[self.at], end)
             self.at += 1
 
-    def _assignment(self, operator: str, value: Known, place: Place | None, end: int) -> Known:
+    def _assignment(
+        self, operator: str, value: ProgramValue, target: AssignmentTarget | None, end: int
+    ) -> ProgramValue:
         line = self.tokens[self.at].line
         self.at += 1
         self.entries = {}
         assigned = self.expression(end)
         if operator == "+=":
             assigned = concatenate(value, assigned, line)
-        if place is not None:
-            self.assign(place, assigned, joined=operator != "=")
-            if place.key == "module.exports":
+        if target is not None:
+            self.assign(target, assigned, joined=operator != "=")
+            if target.key == "module.exports":
                 self.export_all(assigned)
         return assigned
 
-    def assign(self, place: Place, value: Known, *, joined: bool) -> None:
-        if place.key:
-            self.state.keep_field(place.key, value)
-        if not place.name:
+    def assign(self, target: AssignmentTarget, value: ProgramValue, *, joined: bool) -> None:
+        if target.key:
+            self.state.record_field(target.key, value)
+        if not target.name:
             return
-        scope: Scope | None = self.scope
-        while scope is not None and place.name not in scope.variables:
+        scope: VariableScope | None = self.scope
+        while scope is not None and target.name not in scope.variables:
             scope = scope.outer
         owner = scope or self.scope
-        before = owner.variables.get(place.name, UNKNOWN)
-        if place.key:  # a member was assigned: the whole carries it from now on
-            value = Known(before.texts, merge_taints((before.taints, value.taints)), before.names)
+        before = owner.variables.get(target.name, UNKNOWN)
+        if target.key:  # assigning a member taints the whole object
+            value = ProgramValue(before.texts, merge_taints((before.taints, value.taints)), before.names)
         elif owner is not self.scope or (self.nested and not joined):
             value = any_of((before, value))
-        if owner.variables.get(place.name) != value:
-            owner.variables[place.name] = value
+        if owner.variables.get(target.name) != value:
+            owner.variables[target.name] = value
             self.state.changes += owner is not self.scope
 
-    def operator(self, token: Token, value: Known, end: int) -> Known:
+    def operator(self, token: Token, value: ProgramValue, end: int) -> ProgramValue:
         self.at += 1
         if token.text == "?":
             self.ternaries += 1
@@ -95,8 +97,8 @@ class Expressions(Operands):
             case text if text in _ALTERNATIVE:
                 return any_of((value, other))
             case "^":
-                return Known((), value.taints | other.taints | {Taint(token.line, Origin.DECODED, "xor")})
+                return ProgramValue((), value.taints | other.taints | {Taint(token.line, TaintOrigin.DECODED, "xor")})
             case text if text in _COMPARING:
                 return UNKNOWN
             case _:
-                return Known((), merge_taints((value.taints, other.taints)))
+                return ProgramValue((), merge_taints((value.taints, other.taints)))

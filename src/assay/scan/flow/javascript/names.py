@@ -1,8 +1,8 @@
-"""The names of JavaScript: modules and their members, the environment, logins, and names reached by a detour."""
+"""Names in JavaScript: modules and members, the environment, logins, and names that are resolved indirectly."""
 
-from assay.scan.flow.known_values import Known
 from assay.scan.flow.program_state import ProgramState
-from assay.scan.flow.taint import Origin, Taints
+from assay.scan.flow.program_values import ProgramValue
+from assay.scan.flow.taint import TaintOrigin, Taints
 
 WHOLE_ENVIRONMENT = "process.env"
 _GLOBALS = ("global", "globalThis", "window", "self", "this")
@@ -24,7 +24,7 @@ _ALWAYS_TELLING = frozenset({"eval", "Function"})
 
 
 def member_names(owners: tuple[str, ...], member: str) -> tuple[str, ...]:
-    """The names a member goes by; what is global goes by its bare name, promises by their module."""
+    """Return the qualified names of a member. Globals have no prefix, and promises belong to their module."""
     names = []
     for owner in owners:
         if owner in _GLOBALS and owner != "this":
@@ -37,12 +37,12 @@ def member_names(owners: tuple[str, ...], member: str) -> tuple[str, ...]:
 
 
 def module_name(text: str) -> str:
-    """node:fs/promises is fs."""
+    """Normalise a module name: node:fs/promises is fs."""
     return text.removeprefix("node:").removesuffix("/promises")
 
 
 def import_names(words: list[str], module: str) -> dict[str, tuple[str, str]]:
-    """The names that an import binds, with the module and the member of it that they stand for."""
+    """Return the names that an import binds, each with its module and member."""
     module = module_name(module)
     bound: dict[str, tuple[str, str]] = {}
     inside = False
@@ -63,25 +63,25 @@ def import_names(words: list[str], module: str) -> dict[str, tuple[str, str]]:
 
 
 def without_login(key: str, taints: Taints) -> Taints:
-    """What a field sends: in a header or a key of an interface, a program's own login is ordinary."""
+    """Drop a program's own login from a header or an API key field, where it is ordinary."""
     if key.lower() not in _LOGIN_KEYS:
         return taints
     return frozenset(
-        t for t in taints if t.origin is Origin.SECRET and not (key == "env" and t.text == WHOLE_ENVIRONMENT)
+        t for t in taints if t.origin is TaintOrigin.SECRET and not (key == "env" and t.text == WHOLE_ENVIRONMENT)
     )
 
 
-def check_hidden_member(state: ProgramState, owners: tuple[str, ...], key: Known, line: int) -> None:
-    """global['ev' + 'al'] and its like."""
-    name = key.known or ""
-    built = any(taint.origin in (Origin.DECODED, Origin.ASSEMBLED) for taint in key.taints)
+def check_hidden_member(state: ProgramState, owners: tuple[str, ...], key: ProgramValue, line: int) -> None:
+    """Report global['ev' + 'al'] and the like."""
+    name = key.known_text or ""
+    built = any(taint.origin in (TaintOrigin.DECODED, TaintOrigin.ASSEMBLED) for taint in key.taints)
     is_global = any(owner in _GLOBALS for owner in owners)
     if (is_global and name in _ALWAYS_TELLING) or (built and name in _MEMBERS):
-        state.hide(f"[{min(key.taints).text if key.taints else name}]", line, name)
+        state.report_hidden_name(f"[{min(key.taints).text if key.taints else name}]", line, name)
 
 
-def check_hidden_module(state: ProgramState, name: Known, line: int) -> None:
-    """require('child_' + 'process') and its like."""
-    built = any(taint.origin in (Origin.DECODED, Origin.ASSEMBLED) for taint in name.taints)
-    if built and module_name(name.known or "") in _MODULES:
-        state.hide(min(name.taints).text, line, f"require {name.known}")
+def check_hidden_module(state: ProgramState, name: ProgramValue, line: int) -> None:
+    """Report require('child_' + 'process') and the like."""
+    built = any(taint.origin in (TaintOrigin.DECODED, TaintOrigin.ASSEMBLED) for taint in name.taints)
+    if built and module_name(name.known_text or "") in _MODULES:
+        state.report_hidden_name(min(name.taints).text, line, f"require {name.known_text}")

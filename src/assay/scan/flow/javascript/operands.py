@@ -1,32 +1,32 @@
-"""The operands of JavaScript expressions: literals, names, brackets, and the members and calls that follow them."""
+"""Operands of JavaScript expressions: literals, names and brackets, with the members and calls that follow them."""
 
 from assay.scan.flow.javascript.calls import JsCall, call_function
-from assay.scan.flow.javascript.cursor import Place
+from assay.scan.flow.javascript.cursor import AssignmentTarget
 from assay.scan.flow.javascript.functions import Functions
 from assay.scan.flow.javascript.names import WHOLE_ENVIRONMENT, check_hidden_member, member_names, without_login
-from assay.scan.flow.javascript.tokens import Kind, Token
-from assay.scan.flow.known_values import UNKNOWN, Known, all_of, any_of
+from assay.scan.flow.javascript.tokens import Token, TokenKind
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, all_of, any_of
 from assay.scan.flow.sensitive import is_token_name
-from assay.scan.flow.taint import HOLE, NAMED, NOTHING, Origin, Taint, merge_taints, picked_from
+from assay.scan.flow.taint import HOLE, NAMED, NOTHING, Taint, TaintOrigin, merge_taints, picked_from
 
 ENDING = frozenset({",", ";", ")", "]", "}", ":"})
 SKIPPED = frozenset({"export", "default", "async", "await", "typeof", "void", "delete", "throw", "yield", "static"})
 _EMPTY_WORDS = frozenset({"true", "false", "null", "undefined"})
-# Whatever runs the program runs what it is given.
+# The value of `process.execPath`.
 _INTERPRETER = ("node",)
 _HOST_VARIABLES = frozenset({"USER", "HOSTNAME", "USERNAME", "LOGNAME", "COMPUTERNAME"})
 
 
 class Operands(Functions):
-    """Reads one operand with all that follows it."""
+    """Reads operands."""
 
-    def operand(self, end: int) -> tuple[Known, Place | None]:
-        """One operand with all that follows it: members, indexes, calls."""
+    def operand(self, end: int) -> tuple[ProgramValue, AssignmentTarget | None]:
+        """Read one operand and the members, indexes and calls that follow it."""
         negated = False
         while self.at < end:
             token = self.tokens[self.at]
-            if (token.kind is Kind.MARK and token.text in ("!", "+", "-", "~", "...", "++", "--")) or (
-                token.kind is Kind.NAME and token.text in SKIPPED
+            if (token.kind is TokenKind.MARK and token.text in ("!", "+", "-", "~", "...", "++", "--")) or (
+                token.kind is TokenKind.NAME and token.text in SKIPPED
             ):
                 negated |= token.text == "!"
                 self.at += 1
@@ -34,28 +34,28 @@ class Operands(Functions):
                 break
         if self.at >= end:
             return UNKNOWN, None
-        value, place = self._primary(end)
-        value, place = self._followed(value, place, end)
-        return (UNKNOWN if negated else value), place
+        value, target = self._primary(end)
+        value, target = self._followed(value, target, end)
+        return (UNKNOWN if negated else value), target
 
-    def _primary(self, end: int) -> tuple[Known, Place | None]:
+    def _primary(self, end: int) -> tuple[ProgramValue, AssignmentTarget | None]:
         token = self.tokens[self.at]
         match token.kind:
-            case Kind.TEXT:
+            case TokenKind.TEXT:
                 self.at += 1
-                return Known((token.text,), self.state.given.taints if HOLE in token.text else NOTHING), None
-            case Kind.NUMBER:
+                return ProgramValue((token.text,), self.state.context.taints if HOLE in token.text else NOTHING), None
+            case TokenKind.NUMBER:
                 self.at += 1
-                return Known((_number(token.text),)), None
-            case Kind.PATTERN:
+                return ProgramValue((_number(token.text),)), None
+            case TokenKind.PATTERN:
                 self.at += 1
                 return UNKNOWN, None
-            case Kind.NAME:
+            case TokenKind.NAME:
                 return self._name(token, end)
-            case Kind.MARK:
+            case TokenKind.MARK:
                 return self._bracket(token, end), None
 
-    def _name(self, token: Token, end: int) -> tuple[Known, Place | None]:
+    def _name(self, token: Token, end: int) -> tuple[ProgramValue, AssignmentTarget | None]:
         if token.text == "function":
             return self.function(end), None
         if token.text == "new":
@@ -70,12 +70,12 @@ class Operands(Functions):
             return UNKNOWN, None
         value = self.scope.find(token.text)
         if value is None:
-            value = Known(names=(token.text,))
+            value = ProgramValue(names=(token.text,))
         if not value.texts and value.items is None:
-            value = Known((f"{NAMED}{token.text}{NAMED}",), value.taints, value.names)
-        return value, Place(token.text)
+            value = ProgramValue((f"{NAMED}{token.text}{NAMED}",), value.taints, value.names)
+        return value, AssignmentTarget(token.text)
 
-    def _bracket(self, token: Token, end: int) -> Known:
+    def _bracket(self, token: Token, end: int) -> ProgramValue:
         if token.text not in ("(", "[", "{"):
             if token.text not in ENDING:
                 self.at += 1
@@ -107,8 +107,8 @@ class Operands(Functions):
             and not self.ternaries
         )
 
-    def elements(self, closing: int) -> list[Known]:
-        values: list[Known] = []
+    def elements(self, closing: int) -> list[ProgramValue]:
+        values: list[ProgramValue] = []
         ternaries, self.ternaries = self.ternaries, 0
         while self.at < closing:
             before = self.at
@@ -118,11 +118,11 @@ class Operands(Functions):
         self.ternaries = ternaries
         return values
 
-    def _object(self, closing: int) -> Known:
-        """{ key: value, … }: a login stays a login, the rest is cargo."""
+    def _object(self, closing: int) -> ProgramValue:
+        """Read { key: value, … }. A login stays a login, everything else is payload."""
         taints = []
         names: tuple[str, ...] = ()
-        entries: dict[str, Known] = {}
+        entries: dict[str, ProgramValue] = {}
         ternaries, self.ternaries = self.ternaries, 0
         while self.at < closing:
             before = self.at
@@ -134,7 +134,7 @@ class Operands(Functions):
                 taints.append(without_login(key, value.taints))
                 if value.names and value.names[0].startswith("def:"):
                     names = value.names
-            elif self.is_mark(self.at + 1, "(") and self.tokens[self.at].kind is Kind.NAME:  # a method
+            elif self.is_mark(self.at + 1, "(") and self.tokens[self.at].kind is TokenKind.NAME:  # a method
                 begin, inner = self.at, min(self.partners[self.at + 1], closing)
                 parameters = self.parameter_names(self.at + 2, inner)
                 self.at = inner + 1
@@ -146,36 +146,40 @@ class Operands(Functions):
                 self.at += 1
         self.ternaries = ternaries
         self.entries = entries
-        return Known((), merge_taints(taints), names)
+        return ProgramValue((), merge_taints(taints), names)
 
-    def _followed(self, value: Known, place: Place | None, end: int) -> tuple[Known, Place | None]:
+    def _followed(
+        self, value: ProgramValue, target: AssignmentTarget | None, end: int
+    ) -> tuple[ProgramValue, AssignmentTarget | None]:
         receiver, member = UNKNOWN, ""
         while self.at < end:
             token = self.tokens[self.at]
-            if token.kind is not Kind.MARK:
+            if token.kind is not TokenKind.MARK:
                 break
             if token.text in (".", "?."):
                 self.at += 1
                 if self.is_mark(self.at, "(", "["):
                     continue
-                if self.at >= end or self.tokens[self.at].kind is not Kind.NAME:
+                if self.at >= end or self.tokens[self.at].kind is not TokenKind.NAME:
                     break
                 receiver, member = value, self.tokens[self.at].text
-                value, place = self._member(value, member, place)
+                value, target = self._member(value, member, target)
                 self.at += 1
             elif token.text == "[" and not token.begins_line:
                 receiver = value
-                value, member, place = self._index(value, place, end)
+                value, member, target = self._index(value, target, end)
             elif token.text == "(" and not (token.begins_line and not member):
-                value, place = self._call(value, receiver, member, end), None
+                value, target = self._call(value, receiver, member, end), None
                 receiver, member = UNKNOWN, ""
-            elif token.text == "!" and not token.begins_line:  # TypeScript: certainly not null
+            elif token.text == "!" and not token.begins_line:  # TypeScript's non-null assertion
                 self.at += 1
             else:
                 break
-        return value, place
+        return value, target
 
-    def _member(self, value: Known, member: str, place: Place | None) -> tuple[Known, Place | None]:
+    def _member(
+        self, value: ProgramValue, member: str, target: AssignmentTarget | None
+    ) -> tuple[ProgramValue, AssignmentTarget | None]:
         line = self.tokens[self.at].line
         if WHOLE_ENVIRONMENT in value.names:
             return self.environment_variable(member, line), None
@@ -183,50 +187,54 @@ class Operands(Functions):
             return imported, None
         names = member_names(value.names, member)
         if WHOLE_ENVIRONMENT in names:
-            taint = Taint(line, Origin.SECRET, WHOLE_ENVIRONMENT)
-            return Known((), frozenset({taint}), (WHOLE_ENVIRONMENT,)), None
-        key = f"{place.name}.{member}" if place is not None and place.name else ""
+            taint = Taint(line, TaintOrigin.SECRET, WHOLE_ENVIRONMENT)
+            return ProgramValue((), frozenset({taint}), (WHOLE_ENVIRONMENT,)), None
+        key = f"{target.name}.{member}" if target is not None and target.name else ""
         field = self.state.field_of(key) if key else UNKNOWN
         taints = merge_taints((value.taints, field.taints))
         if member == "length":
             taints = NOTHING
-        following = Place(place.name, key) if key and place is not None else None
+        following = AssignmentTarget(target.name, key) if key and target is not None else None
         texts = field.texts or ((f"{NAMED}{key}{NAMED}",) if key else ())
         if "process.execPath" in names:
             texts = _INTERPRETER
-        return Known(texts, taints, (*field.names, *names)[:4], field.items), following
+        return ProgramValue(texts, taints, (*field.names, *names)[:4], field.items), following
 
-    def environment_variable(self, name: str, line: int) -> Known:
+    def environment_variable(self, name: str, line: int) -> ProgramValue:
         if name in ("HOME", "USERPROFILE"):
-            return Known(("~",))
+            return ProgramValue(("~",))
         if name in _HOST_VARIABLES:
-            return self.state.taint(Origin.HOST, f"process.env.{name}", line)
-        return self.state.taint(Origin.TOKEN, name, line) if is_token_name(name) else UNKNOWN
+            return self.state.taint(TaintOrigin.HOST, f"process.env.{name}", line)
+        return self.state.taint(TaintOrigin.TOKEN, name, line) if is_token_name(name) else UNKNOWN
 
-    def _index(self, value: Known, place: Place | None, end: int) -> tuple[Known, str, Place | None]:
+    def _index(
+        self, value: ProgramValue, target: AssignmentTarget | None, end: int
+    ) -> tuple[ProgramValue, str, AssignmentTarget | None]:
         opening, closing = self.at, min(self.partners[self.at], end)
         self.at += 1
         values = self.elements(closing)
         self.at = closing + 1
         key = values[-1] if values else UNKNOWN
-        known = key.known
+        known = key.known_text
         line = self.tokens[opening].line
         if WHOLE_ENVIRONMENT in value.names:
             tokens = [text for text in key.texts if is_token_name(text)]
-            return (self.state.taint(Origin.TOKEN, "|".join(tokens), line) if tokens else UNKNOWN), "", None
+            return (self.state.taint(TaintOrigin.TOKEN, "|".join(tokens), line) if tokens else UNKNOWN), "", None
         if known is None:
-            return Known((), merge_taints((value.taints, key.taints))), "", place
+            return ProgramValue((), merge_taints((value.taints, key.taints))), "", target
         if known.isdigit() and value.items is not None and len(known) < 5 and int(known) < len(value.items):
             return value.items[int(known)], "", None
         check_hidden_member(self.state, value.names, key, line)
         names = member_names(value.names, known)
-        following = Place(place.name, f"{place.name}.{known}") if place is not None and place.name else None
+        following = (
+            AssignmentTarget(target.name, f"{target.name}.{known}") if target is not None and target.name else None
+        )
         if WHOLE_ENVIRONMENT in names:
-            taint = Taint(line, Origin.SECRET, WHOLE_ENVIRONMENT)
-            return Known((), frozenset({taint}), (WHOLE_ENVIRONMENT,)), "", None
-        return Known((), picked_from(value.taints, known), names), known, following
+            taint = Taint(line, TaintOrigin.SECRET, WHOLE_ENVIRONMENT)
+            return ProgramValue((), frozenset({taint}), (WHOLE_ENVIRONMENT,)), "", None
+        return ProgramValue((), picked_from(value.taints, known), names), known, following
 
-    def _call(self, function: Known, receiver: Known, member: str, end: int) -> Known:
+    def _call(self, function: ProgramValue, receiver: ProgramValue, member: str, end: int) -> ProgramValue:
         opening, closing = self.at, min(self.partners[self.at], end)
         self.at += 1
         arguments = self.elements(closing)
@@ -237,7 +245,7 @@ class Operands(Functions):
         line = self.tokens[opening].line
         call = JsCall(function.names, member, receiver, arguments, line, self.state)
         result = call_function(call)
-        returned = self.call_back(call, result)
+        returned = self.call_callbacks(call, result)
         return any_of((result, returned)) if returned is not UNKNOWN else result
 
 

@@ -1,4 +1,4 @@
-"""The tokens of JavaScript and TypeScript, tolerantly; a template becomes the sum of its pieces."""
+"""Tolerant tokenizer for JavaScript and TypeScript. A template literal becomes a sum of its parts."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import Enum, auto
 from assay.scan.text.code_blocks import split_blocks
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     NAME = auto()
     TEXT = auto()
     NUMBER = auto()
@@ -17,10 +17,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    kind: Kind
+    kind: TokenKind
     text: str
     line: int
-    # A new line stands before it, so that a statement may end here without a semicolon.
+    # True after a line break, where a statement may end without a semicolon.
     begins_line: bool
 
 
@@ -41,7 +41,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def read_tokens(code: str) -> tuple[list[Token], list[int]]:
-    """The tokens, and for each opening bracket the place of its partner (the end, if it has none)."""
+    """Return the tokens, and for each opening bracket the index of its partner (the end, if it has none)."""
     tokens: list[Token] = []
     for line, block in split_blocks(code):
         tokens += _Tokenizer(block, line).tokens()
@@ -55,7 +55,7 @@ class _Tokenizer:
         self.line = line
         self.fresh = True
         self.found: list[Token] = []
-        # For each template that is open: how many braces are open inside its ${…}.
+        # The number of open braces within the ${…} of each open template.
         self.templates: list[int] = []
 
     def tokens(self) -> list[Token]:
@@ -67,13 +67,13 @@ class _Tokenizer:
         char = self.code[self.at]
         if char == "`":
             self.at += 1
-            self._add(Kind.MARK, "(")
+            self._add(TokenKind.MARK, "(")
             self._template()
         elif char == "}" and self.templates and self.templates[-1] == 0:
             self.templates.pop()
             self.at += 1
-            self._add(Kind.MARK, ")")
-            self._add(Kind.MARK, "+")
+            self._add(TokenKind.MARK, ")")
+            self._add(TokenKind.MARK, "+")
             self._template()
         elif char == "/" and self._pattern():
             pass
@@ -92,55 +92,55 @@ class _Tokenizer:
                 self.line += 1
                 self.fresh = True
             case "name":
-                self._add(Kind.NUMBER if text[0].isdigit() else Kind.NAME, text)
+                self._add(TokenKind.NUMBER if text[0].isdigit() else TokenKind.NAME, text)
             case "text":
-                self._add(Kind.TEXT, decode_text(text))
+                self._add(TokenKind.TEXT, decode_text(text))
                 self.line += text.count("\n")
             case "mark":
                 if self.templates and text in "{}":
                     self.templates[-1] += 1 if text == "{" else -1
-                self._add(Kind.MARK, text)
+                self._add(TokenKind.MARK, text)
             case _:
                 self.line += text.count("\n")
                 self.fresh |= "\n" in text
 
     def _template(self) -> None:
-        """The next piece of a template, up to its end or to an expression in it."""
+        """Read the next part of a template, up to its end or to an expression in it."""
         match = _TEMPLATE.match(self.code, self.at)
         text = match[0] if match else ""
         self.at += len(text)
-        self._add(Kind.TEXT, _ESCAPE.sub(_letter, text))
+        self._add(TokenKind.TEXT, _ESCAPE.sub(_letter, text))
         self.line += text.count("\n")
         if self.code.startswith("${", self.at):
             self.at += 2
             self.templates.append(0)
-            self._add(Kind.MARK, "+")
-            self._add(Kind.MARK, "(")
+            self._add(TokenKind.MARK, "+")
+            self._add(TokenKind.MARK, "(")
         else:
             self.at += 1
-            self._add(Kind.MARK, ")")
+            self._add(TokenKind.MARK, ")")
 
     def _pattern(self) -> bool:
-        """A regular expression, where no division can stand."""
+        """Read a regular expression literal, where a division is not possible."""
         before = self.found[-1] if self.found else None
-        if before and before.kind is not Kind.MARK and before.text not in _BEFORE_PATTERN:
+        if before and before.kind is not TokenKind.MARK and before.text not in _BEFORE_PATTERN:
             return False
-        if before and before.kind is Kind.MARK and before.text in (")", "]", "}"):
+        if before and before.kind is TokenKind.MARK and before.text in (")", "]", "}"):
             return False
         match = _PATTERN.match(self.code, self.at)
         if match is None:
             return False
         self.at = match.end()
-        self._add(Kind.PATTERN, match[0])
+        self._add(TokenKind.PATTERN, match[0])
         return True
 
-    def _add(self, kind: Kind, text: str) -> None:
+    def _add(self, kind: TokenKind, text: str) -> None:
         self.found.append(Token(kind, text, self.line, self.fresh))
         self.fresh = False
 
 
 def decode_text(literal: str) -> str:
-    """What a string literal stands for."""
+    """Return the value of a string literal."""
     inner = literal[1:-1] if len(literal) > 1 and literal[-1] == literal[0] else literal[1:]
     return _ESCAPE.sub(_letter, inner) if "\\" in inner else inner
 
@@ -157,7 +157,7 @@ def _partners(tokens: list[Token]) -> list[int]:
     partners = [len(tokens)] * len(tokens)
     open_brackets: list[int] = []
     for position, token in enumerate(tokens):
-        if token.kind is not Kind.MARK:
+        if token.kind is not TokenKind.MARK:
             continue
         if token.text in _CLOSING:
             open_brackets.append(position)

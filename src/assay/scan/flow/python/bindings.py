@@ -1,17 +1,17 @@
-"""The variables, fields and entries of a Python program: what is bound to them, and where it may still be another."""
+"""Variables, fields and entries of a Python program, and assignments to them."""
 
 import ast
 
-from assay.scan.flow.known_values import UNKNOWN, Known, any_of
 from assay.scan.flow.program_state import ProgramState
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, any_of
 from assay.scan.flow.python.call import PyRoutine
-from assay.scan.flow.taint import Origin, Taint, Taints, merge_taints
+from assay.scan.flow.taint import Taint, TaintOrigin, Taints, merge_taints
 
 ENVIRONMENT = "os.environ"
 
 
 class Bindings:
-    """What names stand for; `read_whole` tells whether anything was too deep to follow."""
+    """The values of names. `read_whole` is false if anything was nested too deeply to follow."""
 
     def __init__(self, state: ProgramState) -> None:
         self.state = state
@@ -19,16 +19,16 @@ class Bindings:
         self.routines: dict[str, PyRoutine] = {}
         self.depth = 0
         self.read_whole = True
-        # Inside a branch that asks for one name of a settings file, only that one value is meant.
+        # Above 0 within a branch that tests for one name of a settings file: only that one value is meant.
         self.picking = 0
         self.accumulating = 0
 
-    def value(self, node: ast.expr | None) -> Known:
-        """What an expression may be; what reads it is built above."""
+    def value(self, node: ast.expr | None) -> ProgramValue:
+        """Evaluate an expression; implemented by a subclass."""
         raise NotImplementedError
 
-    def assign(self, target: ast.expr, value: Known, *, certain: bool = True) -> None:
-        """Bind a value to a target; where it is not certain that this is reached, the old value stays possible."""
+    def assign(self, target: ast.expr, value: ProgramValue, *, certain: bool = True) -> None:
+        """Bind a value to a target. If the assignment may not be reached, the old value stays possible."""
         match target:
             case ast.Name():
                 before = self.scope.variables.get(target.id)
@@ -36,19 +36,19 @@ class Bindings:
                     value = any_of((before, value))
                 self.scope.variables[target.id] = value
                 if "global " + target.id in self.scope.variables:
-                    self.state.keep_field("." + target.id, value)
+                    self.state.record_field("." + target.id, value)
             case ast.Attribute():
-                self.state.keep_field(self.field_key(target), value)
+                self.state.record_field(self.field_key(target), value)
                 self._assign_member(target, value)
             case ast.Subscript():
                 self._assign_entry(target, value)
             case ast.Tuple() | ast.List():
                 self._unpack(target, value, certain=certain)
             case ast.Starred():
-                self.assign(target.value, Known((), value.taints), certain=certain)
+                self.assign(target.value, ProgramValue((), value.taints), certain=certain)
 
-    def _assign_member(self, target: ast.Attribute, value: Known) -> None:
-        """What is assigned to a name of another file, that file has, too."""
+    def _assign_member(self, target: ast.Attribute, value: ProgramValue) -> None:
+        """Assign a member of another file of the program in that file too."""
         found = self.state.import_of(self.value(target.value).names)
         if found is not None:
             variables = self.state.scopes[found.part].variables
@@ -56,21 +56,21 @@ class Bindings:
             self.state.changes += joined != variables.get(target.attr, UNKNOWN)
             variables[target.attr] = joined
 
-    def _unpack(self, target: ast.Tuple | ast.List, value: Known, *, certain: bool) -> None:
+    def _unpack(self, target: ast.Tuple | ast.List, value: ProgramValue, *, certain: bool) -> None:
         items = value.items if value.items is not None and len(value.items) == len(target.elts) else None
         for position, element in enumerate(target.elts):
-            self.assign(element, items[position] if items else Known((), value.taints), certain=certain)
+            self.assign(element, items[position] if items else ProgramValue((), value.taints), certain=certain)
 
-    def _assign_entry(self, target: ast.Subscript, value: Known) -> None:
+    def _assign_entry(self, target: ast.Subscript, value: ProgramValue) -> None:
         owner = self.value(target.value)
         key = self.value(target.slice)
         if ENVIRONMENT in owner.names:
             return
-        if key.known is not None and value.texts:
-            self.state.keep_field(f"{ast.unparse(target.value)[:60]}[{key.known}]", value)
+        if key.known_text is not None and value.texts:
+            self.state.record_field(f"{ast.unparse(target.value)[:60]}[{key.known_text}]", value)
         taints = merge_taints((owner.taints, several_tokens(value.taints), key.taints))
         if taints != owner.taints and isinstance(target.value, (ast.Name, ast.Attribute)):
-            self.assign(target.value, Known(owner.texts, taints, owner.names))
+            self.assign(target.value, ProgramValue(owner.texts, taints, owner.names))
 
     def field_key(self, node: ast.Attribute) -> str:
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
@@ -78,12 +78,12 @@ class Bindings:
 
 
 def several_tokens(taints: Taints) -> Taints:
-    """In a collection that a loop fills, what was one of several tokens becomes all of them."""
-    if not any(taint.origin is Origin.TOKEN and "|" in taint.text for taint in taints):
+    """Split alternatives of tokens: a loop that collects one of several tokens collects all of them."""
+    if not any(taint.origin is TaintOrigin.TOKEN and "|" in taint.text for taint in taints):
         return taints
     spread = [
         Taint(taint.line, taint.origin, name)
         for taint in taints
-        for name in (taint.text.split("|") if taint.origin is Origin.TOKEN else [taint.text])
+        for name in (taint.text.split("|") if taint.origin is TaintOrigin.TOKEN else [taint.text])
     ]
     return merge_taints((frozenset(spread),))

@@ -1,10 +1,10 @@
-"""One call in a Python program, and the functions that the program itself defines."""
+"""Calls in a Python program, and the functions that the program defines."""
 
 import ast
 from dataclasses import dataclass
 
-from assay.scan.flow.known_values import UNKNOWN, Known, Routine
 from assay.scan.flow.program_state import ProgramState
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, Routine
 from assay.scan.flow.taint import Taints, merge_taints
 
 
@@ -15,13 +15,13 @@ class PyRoutine(Routine):
 
 @dataclass(slots=True)
 class PyCall:
-    """One call: the names the function goes by, what it is given, and the object it is a method of."""
+    """One call: the names of the function, its arguments, and the object that it is a method of."""
 
     names: tuple[str, ...]
     method: str
-    receiver: Known
-    arguments: list[Known]
-    keywords: dict[str, Known]
+    receiver: ProgramValue
+    arguments: list[ProgramValue]
+    keywords: dict[str, ProgramValue]
     node: ast.Call
     state: ProgramState
 
@@ -29,14 +29,14 @@ class PyCall:
     def line(self) -> int:
         return self.node.lineno
 
-    def argument(self, position: int, name: str = "") -> Known:
+    def argument(self, position: int, name: str = "") -> ProgramValue:
         if position < len(self.arguments):
             return self.arguments[position]
         return self.keywords.get(name, UNKNOWN)
 
     @property
-    def values(self) -> list[Known]:
-        """All that is handed in, except an environment for a child process."""
+    def values(self) -> list[ProgramValue]:
+        """All arguments, except the environment of a child process."""
         return [*self.arguments, *(value for name, value in self.keywords.items() if name not in ("env", "environ"))]
 
     @property

@@ -1,17 +1,17 @@
-"""What the functions that a Python program calls do: read, fetch, decode, send, run, keep."""
+"""Effects of functions that a Python program calls: reading, fetching, decoding, sending, running, storing."""
 
 import re
 from collections.abc import Callable
 
-from assay.scan.flow.known_strings import character, characters, decode_value, string_method
-from assay.scan.flow.known_values import UNKNOWN, Known, all_of
+from assay.scan.flow.program_strings import character, characters, decode_value, string_method
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, all_of
 from assay.scan.flow.python.call import PyCall
 from assay.scan.flow.python.files import FILE_FUNCTIONS, FILE_METHODS, open_file
 from assay.scan.flow.python.names import HIDING_FUNCTIONS
 from assay.scan.flow.python.network import NETWORK_METHODS, is_network_call, send_over_network
 from assay.scan.flow.python.programs import PROGRAM_FUNCTIONS, run_coroutine
 from assay.scan.flow.sensitive import is_token_name, name_set
-from assay.scan.flow.taint import Origin, Taint, merge_taints, picked_from
+from assay.scan.flow.taint import Taint, TaintOrigin, merge_taints, picked_from
 
 _HOST = {
     "socket.gethostname": "hostname",
@@ -37,7 +37,7 @@ _DECODERS = {
     *("codecs.decode", "zlib.decompress", "gzip.decompress", "bz2.decompress", "lzma.decompress", "marshal.loads"),
     *("html.unescape", "urllib.parse.unquote", "urllib.unquote"),
 }
-# They say something about their input, but not what it is.
+# Functions whose result reveals a property of their input, but not the input.
 _MEASURES = name_set(
     "len hash bool isinstance int float id type any sum min max range callable issubclass hasattr ord abs round"
     " os.path.exists os.path.isfile os.path.isdir os.path.getsize os.path.getmtime os.stat os.chmod os.makedirs"
@@ -51,14 +51,14 @@ _MEASURING_METHODS = name_set(
 _HOME = re.compile(r"^(?:~|/|/home|/Users|/root|~/(?:Documents|Desktop|Downloads))/?$")
 
 
-def call_function(call: PyCall) -> Known:
-    """The value of a call; what it sends, runs or keeps is reported on the way."""
+def call_function(call: PyCall) -> ProgramValue:
+    """Evaluate a call, and report what it sends, runs or stores."""
     for name in call.names:
         known = _FUNCTIONS.get(name)
         if known:
             return known(call)
         if name in _HOST:
-            return call.state.taint(Origin.HOST, _HOST[name], call.line)
+            return call.state.taint(TaintOrigin.HOST, _HOST[name], call.line)
         if name in _DECODERS:
             return _decode(call, name)
         if name in _MEASURES or name.startswith("hashlib."):
@@ -68,7 +68,7 @@ def call_function(call: PyCall) -> Known:
     return _call_method(call) if call.method else _unknown(call)
 
 
-def _call_method(call: PyCall) -> Known:
+def _call_method(call: PyCall) -> ProgramValue:
     method = call.method
     if method in FILE_METHODS:
         handled = FILE_METHODS[method](call)
@@ -84,124 +84,124 @@ def _call_method(call: PyCall) -> Known:
         if call.state.logs_leave:
             call.state.send(call.taints, call.line, f"log record by {method}, posted by a handler")
         return UNKNOWN
-    if method in ("get", "pop", "group") and call.argument(0).known is not None:
-        taints = picked_from(call.receiver.taints, call.argument(0).known or "")
-        return Known((), merge_taints((taints, call.argument(1).taints)))
+    if method in ("get", "pop", "group") and call.argument(0).known_text is not None:
+        taints = picked_from(call.receiver.taints, call.argument(0).known_text or "")
+        return ProgramValue((), merge_taints((taints, call.argument(1).taints)))
     text = string_method(method, call.receiver, call.arguments, call.keywords)
     return text if text is not None else _unknown(call)
 
 
-def _unknown(call: PyCall) -> Known:
-    """A function that is not known gives back what it was given, as far as anybody can say."""
+def _unknown(call: PyCall) -> ProgramValue:
+    """Evaluate an unknown function, which is assumed to return its arguments."""
     taints = merge_taints((call.receiver.taints, call.taints))
     names = tuple(f"{name}()" for name in call.names if not name.endswith("()()()"))
     items = call.receiver.items if call.method in ("items", "values", "keys", "copy") else None
-    return Known((), taints, names, items)
+    return ProgramValue((), taints, names, items)
 
 
-def _environment_method(call: PyCall) -> Known:
+def _environment_method(call: PyCall) -> ProgramValue:
     if call.method in ("get", "pop", "setdefault", "__getitem__"):
         return read_variable(call.argument(0), call)
     if call.method in ("items", "values", "copy", "keys", "__iter__"):
-        return Known((), call.receiver.taints)
+        return ProgramValue((), call.receiver.taints)
     return UNKNOWN
 
 
-def read_variable(name: Known, call: PyCall) -> Known:
-    """One variable of the environment; of several possible ones it is still one."""
+def read_variable(name: ProgramValue, call: PyCall) -> ProgramValue:
+    """Return the value of an environment variable. Of several possible names, it is one."""
     names = [text for text in name.texts if is_token_name(text)]
     if not names:
         return UNKNOWN
-    return call.state.taint(Origin.TOKEN, "|".join(names), call.line)
+    return call.state.taint(TaintOrigin.TOKEN, "|".join(names), call.line)
 
 
-def _getenv(call: PyCall) -> Known:
+def _getenv(call: PyCall) -> ProgramValue:
     return read_variable(call.argument(0), call)
 
 
-def _decode(call: PyCall, name: str) -> Known:
-    form = call.argument(1, "encoding").known or ""
+def _decode(call: PyCall, name: str) -> ProgramValue:
+    form = call.argument(1, "encoding").known_text or ""
     value = call.argument(0, "s")
     if name == "codecs.decode" and "rot" in form:
-        rotated = string_method("decode", value, [Known(("rot13",))], {}) or UNKNOWN
-        return rotated.with_taints(Taint(call.line, Origin.DECODED, "rot13"))
+        rotated = string_method("decode", value, [ProgramValue(("rot13",))], {}) or UNKNOWN
+        return rotated.with_taints(Taint(call.line, TaintOrigin.DECODED, "rot13"))
     kind = {"hex": "unhexlify", "base64": "b64decode"}.get(form, name.rsplit(".", 1)[-1])
     return decode_value(kind, value, call.line)
 
 
-def _character(call: PyCall) -> Known:
+def _character(call: PyCall) -> ProgramValue:
     return character(call.argument(0), call.line)
 
 
-def _bytes(call: PyCall) -> Known:
+def _bytes(call: PyCall) -> ProgramValue:
     value = call.argument(0)
     return characters(value, call.line) if value.items else value
 
 
-def _map(call: PyCall) -> Known:
+def _map(call: PyCall) -> ProgramValue:
     if "chr" in call.argument(0).names:
         return characters(call.argument(1), call.line)
-    return Known((), call.taints)
+    return ProgramValue((), call.taints)
 
 
-def _reversed(call: PyCall) -> Known:
+def _reversed(call: PyCall) -> ProgramValue:
     value = call.argument(0)
-    taint = Taint(call.line, Origin.DECODED, "reversed text")
-    if value.known is not None:
-        letters = tuple(Known((letter,)) for letter in reversed(value.known[:2000]))
-        return Known((), value.taints | {taint}, (), letters)
-    return Known((), value.taints, (), value.items[::-1] if value.items else None)
+    taint = Taint(call.line, TaintOrigin.DECODED, "reversed text")
+    if value.known_text is not None:
+        letters = tuple(ProgramValue((letter,)) for letter in reversed(value.known_text[:2000]))
+        return ProgramValue((), value.taints | {taint}, (), letters)
+    return ProgramValue((), value.taints, (), value.items[::-1] if value.items else None)
 
 
-def _collection(call: PyCall) -> Known:
+def _collection(call: PyCall) -> ProgramValue:
     if not call.arguments:
-        return all_of(call.keywords.values()) if call.keywords else Known((), items=())
+        return all_of(call.keywords.values()) if call.keywords else ProgramValue((), items=())
     value = call.argument(0)
     taints = merge_taints((value.taints, call.taints))
-    return Known((), taints, (), value.items)
+    return ProgramValue((), taints, (), value.items)
 
 
-def _text(call: PyCall) -> Known:
+def _text(call: PyCall) -> ProgramValue:
     value = call.argument(0)
-    return Known(value.texts, value.taints)
+    return ProgramValue(value.texts, value.taints)
 
 
-def _home(call: PyCall) -> Known:
-    return Known(("~",), names=("pathlib.Path()",))
+def _home(call: PyCall) -> ProgramValue:
+    return ProgramValue(("~",), names=("pathlib.Path()",))
 
 
-def _listing(call: PyCall) -> Known:
+def _listing(call: PyCall) -> ProgramValue:
     path = call.argument(0)
     texts = path.texts or (".",)
     home = next((text for text in texts if _HOME.match(text)), "")
     if home:
-        return call.state.taint(Origin.HOST, f"listing of {home}", call.line)
+        return call.state.taint(TaintOrigin.HOST, f"listing of {home}", call.line)
     if any(name.startswith("glob.") for name in call.names):
-        return Known((), path.taints, (), tuple(Known((text,)) for text in path.texts))
+        return ProgramValue((), path.taints, (), tuple(ProgramValue((text,)) for text in path.texts))
     inside = tuple(f"{text.rstrip('/')}/*" for text in path.texts)
     if "os.walk" in call.names:
-        listed = Taint(call.line, Origin.LISTED, texts[0])
-        return Known(inside, frozenset({listed}))
-    return Known(inside)
+        listed = Taint(call.line, TaintOrigin.LISTED, texts[0])
+        return ProgramValue(inside, frozenset({listed}))
+    return ProgramValue(inside)
 
 
-def _log_handler(call: PyCall) -> Known:
+def _log_handler(call: PyCall) -> ProgramValue:
     call.state.logs_leave = True
     return UNKNOWN
 
 
-def _print(call: PyCall) -> Known:
-    """To the output, unless it says where else."""
+def _print(call: PyCall) -> ProgramValue:
+    """Write to the output, unless a file is given."""
     if "file" not in call.keywords:
-        call.state.print_out(call.taints)
+        call.state.record_output(call.taints)
     return UNKNOWN
 
 
-def _settings(call: PyCall) -> Known:
-    return call.state.taint(Origin.SETTINGS, ".env", call.line)
+def _settings(call: PyCall) -> ProgramValue:
+    return call.state.taint(TaintOrigin.SETTINGS, ".env", call.line)
 
 
-_FUNCTIONS: dict[str, Callable[[PyCall], Known]] = {
+_FUNCTIONS: dict[str, Callable[[PyCall], ProgramValue]] = {
     **FILE_FUNCTIONS,
     **PROGRAM_FUNCTIONS,
     **HIDING_FUNCTIONS,

@@ -1,29 +1,29 @@
-"""Dataflow in Python programs: a bounded number of passes over the tree, joined between functions."""
+"""Dataflow in Python programs: a bounded number of passes over the syntax tree, with values joined across functions."""
 
 import ast
 import re
 from bisect import bisect_right
 
-from assay.scan.flow.known_strings import concatenate, element_of
-from assay.scan.flow.known_values import UNKNOWN, Known, Scope, any_of
 from assay.scan.flow.program_state import ProgramState
+from assay.scan.flow.program_strings import concatenate, element_of
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, VariableScope, any_of
 from assay.scan.flow.python.call import PyRoutine
-from assay.scan.flow.python.expressions import Expressions
+from assay.scan.flow.python.expressions import PyExpressions
 from assay.scan.flow.python.parsing import parse_python
-from assay.scan.flow.taint import Given, Language, Part, ReadCode, Reading, Value, merge_taints
+from assay.scan.flow.taint import AnalyseCode, Analysis, CodeContext, Language, ProgramPart, Value, merge_taints
 
-# Each pass carries values one call further back; longer detours than this are not followed.
+# Each pass carries values one call further; longer chains are not followed.
 _PASSES = 4
 _DEPTH = 40
 _ASKS_FOR_NAME = re.compile(r"^[A-Z][A-Z0-9_]{2,60}=?$")
 
 
-def find_python_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading, bool]:
-    """What flows in a program, and whether all of it could be read."""
+def find_python_flows(code: str, read: AnalyseCode, context: CodeContext) -> tuple[Analysis, bool]:
+    """Return the result, and whether all of the program could be read."""
     module, whole = parse_python(code)
-    state = ProgramState(read, given, language=Language.PYTHON, files=dict(given.files))
+    state = ProgramState(read, context, language=Language.PYTHON, files=dict(context.files))
     walker = _Walker(state)
-    files = _by_file(module.body, given.parts)
+    files = _by_file(module.body, context.parts)
     for _ in range(_PASSES):
         before = state.changes
         walker.walk_files(files)
@@ -32,11 +32,11 @@ def find_python_flows(code: str, read: ReadCode, given: Given) -> tuple[Reading,
         if state.changes == before and walker.passes > 1:
             break
     printed = Value((), merge_taints(state.printed))
-    reading = Reading(tuple(state.flows.values()), printed, state.left_behind(), tuple(state.printed))
-    return reading, whole and walker.read_whole
+    analysis = Analysis(tuple(state.flows.values()), printed, state.written_files(), tuple(state.printed))
+    return analysis, whole and walker.read_whole
 
 
-class _Walker(Expressions):
+class _Walker(PyExpressions):
     def __init__(self, state: ProgramState) -> None:
         super().__init__(state)
         self.passes = 0
@@ -60,7 +60,7 @@ class _Walker(Expressions):
         self.statement_depth -= 1
 
     def branch(self, *bodies: list[ast.stmt]) -> None:
-        """Statements that may not be reached: what they assign is joined with what was there."""
+        """Read statements that may not be reached: their assignments are joined with the previous values."""
         self.branches += 1
         for body in bodies:
             self.block(body)
@@ -79,7 +79,7 @@ class _Walker(Expressions):
             case ast.Return():
                 value = self.value(node.value)
                 if self.routine is not None:
-                    self.keep_returned(self.routine, value)
+                    self.record_return(self.routine, value)
             case ast.If():
                 self._if(node)
             case ast.For() | ast.AsyncFor():
@@ -124,7 +124,7 @@ class _Walker(Expressions):
         for target in node.targets:
             self.assign(target, value, certain=not self.branches)
 
-    def assign(self, target: ast.expr, value: Known, *, certain: bool = True) -> None:
+    def assign(self, target: ast.expr, value: ProgramValue, *, certain: bool = True) -> None:
         super().assign(target, value, certain=certain)
         if isinstance(target, ast.Name) and f"global {target.id}" in self.scope.variables:
             scope = self.scope
@@ -141,11 +141,11 @@ class _Walker(Expressions):
         if isinstance(node.op, ast.Add):
             value = concatenate(before, added, node.lineno)
         else:
-            value = Known((), before.taints | added.taints, before.names)
+            value = ProgramValue((), before.taints | added.taints, before.names)
         self.assign(node.target, value, certain=not self.branches or isinstance(node.op, ast.Add))
 
     def _if(self, node: ast.If) -> None:
-        """if and its elifs, which nest as deep as they are many, are read one after the other."""
+        """Read `if` and its `elif` branches, which nest as deep as they are many, in a loop."""
         branch: ast.If | None = node
         while branch is not None:
             self.value(branch.test)
@@ -175,13 +175,13 @@ class _Walker(Expressions):
         self.block(node.body)
 
     def _function_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Read the body with all that the function was called with so far."""
+        """Read the body with the arguments of all calls so far."""
         owner = self.scope.owner if self.scope.name == f"class {self.scope.owner}" else ""
         key = f"{owner}.{node.name}" if owner else self.state.local(node.name)
         routine = self.routines.get(key)
         if routine is None or routine.node is not node:
             routine = self.routines[key] = PyRoutine(node=node)
-        self.scope.variables[node.name] = Known(names=(f"def:{key}",))
+        self.scope.variables[node.name] = ProgramValue(names=(f"def:{key}",))
         for decorator in node.decorator_list:
             self.value(decorator)
         self._read_body(node, routine)
@@ -196,7 +196,7 @@ class _Walker(Expressions):
             if extra is not None:
                 variables[extra.arg] = routine.parameters.get(extra.arg, UNKNOWN)
         outer = (self.scope, self.routine, self.branches, self.state.loops_forever)
-        self.scope = Scope(node.name, variables, self.scope, self.scope.owner)
+        self.scope = VariableScope(node.name, variables, self.scope, self.scope.owner)
         self.routine, self.branches, self.state.loops_forever = routine, 0, int(routine.polled)
         self.block(node.body)
         self.scope, self.routine, self.branches, self.state.loops_forever = outer
@@ -205,18 +205,18 @@ class _Walker(Expressions):
         for decorator in (*node.decorator_list, *node.bases):
             self.value(decorator)
         owner = self.state.local(node.name)
-        self.scope.variables[node.name] = Known(names=(f"class:{owner}",))
-        outer, self.scope = self.scope, Scope(f"class {owner}", {}, self.scope, owner)
+        self.scope.variables[node.name] = ProgramValue(names=(f"class:{owner}",))
+        outer, self.scope = self.scope, VariableScope(f"class {owner}", {}, self.scope, owner)
         self.block(node.body)
         fields, self.scope = self.scope.variables, outer
         for name, value in fields.items():
             if not any(known.startswith("def:") for known in value.names):
-                self.state.keep_field(f"{owner}.{name}", value)
+                self.state.record_field(f"{owner}.{name}", value)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
             name = alias.asname or alias.name.split(".")[0]
-            self.scope.variables[name] = Known(names=(alias.name if alias.asname else name,))
+            self.scope.variables[name] = ProgramValue(names=(alias.name if alias.asname else name,))
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = self.state.import_of((node.module or "",))
@@ -229,11 +229,11 @@ class _Walker(Expressions):
                 continue
             full = f"{node.module}.{alias.name}" if node.module else alias.name
             full = {"builtins.exec": "exec", "builtins.eval": "eval", "pathlib.Path": "pathlib.Path"}.get(full, full)
-            self.scope.variables[alias.asname or alias.name] = Known(names=(full,))
+            self.scope.variables[alias.asname or alias.name] = ProgramValue(names=(full,))
 
 
-def _by_file(statements: list[ast.stmt], parts: tuple[Part, ...]) -> list[list[ast.stmt]]:
-    """The statements of each file that a program consists of."""
+def _by_file(statements: list[ast.stmt], parts: tuple[ProgramPart, ...]) -> list[list[ast.stmt]]:
+    """Group statements by the file of the program that contains them."""
     files: list[list[ast.stmt]] = [[] for _ in parts or (None,)]
     starts = [part.line for part in parts[1:]]
     for statement in statements:
@@ -242,6 +242,6 @@ def _by_file(statements: list[ast.stmt], parts: tuple[Part, ...]) -> list[list[a
 
 
 def _asks_for_name(test: ast.expr) -> bool:
-    """Whether a condition compares with the name of one setting."""
+    """Return true if a condition compares with the name of a setting."""
     constants = (node for node in ast.walk(test) if isinstance(node, ast.Constant))
     return any(isinstance(node.value, str) and _ASKS_FOR_NAME.match(node.value) for node in constants)

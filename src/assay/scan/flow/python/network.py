@@ -1,12 +1,12 @@
-"""How a Python program talks to other machines: what it sends away and what it brings."""
+"""Network calls of a Python program: data sent and received."""
 
 import re
 from collections.abc import Callable
 
-from assay.scan.flow.known_values import UNKNOWN, Known, all_of
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, all_of
 from assay.scan.flow.python.call import PyCall
 from assay.scan.flow.sensitive import find_url, is_own_address, name_set
-from assay.scan.flow.taint import HOLE, NAMED, NOTHING, Origin, Taints, merge_taints
+from assay.scan.flow.taint import HOLE, NAMED, NOTHING, TaintOrigin, Taints, merge_taints
 
 _CLIENTS = re.compile(
     r"^(?:requests|httpx|aiohttp|urllib3|urllib\.request|urllib2|urllib\.urlopen|http\.client|grequests|treq|niquests"
@@ -16,7 +16,7 @@ _VERBS = name_set(
     "get post put patch delete head request urlopen stream send sendall sendto sendmsg fetch options Request send_json"
     " send_str send_bytes open"
 )
-# A receiver that nobody knows is taken for a client when it is asked to do what clients do.
+# Methods that make an unknown receiver count as a network client.
 _SENDING_VERBS = frozenset({"post", "put", "patch", "urlopen", "sendall", "sendto"})
 _LOGIN_KEYWORDS = frozenset({"headers", "auth", "cookies", "cert"})
 _IGNORED_KEYWORDS = frozenset({"timeout", "verify", "proxies", "env", "stream", "allow_redirects", "context"})
@@ -25,19 +25,19 @@ _HOST_IS_HOLE = re.compile(rf"^(?:\w+://)?(?:{HOLE}|{NAMED}[\w.]+{NAMED})(?::\d+
 
 
 def is_network_call(call: PyCall) -> bool:
-    """Whether this call sends something over the network and gives back an answer."""
+    """Return true if this call sends a request over the network."""
     for name in call.names:
         if _CLIENTS.match(name) and name.rsplit(".", 1)[-1] in _VERBS:
             return True
     return call.method in _SENDING_VERBS and call.names[:1] != ("queue.Queue().put",) and bool(call.arguments)
 
 
-def send_over_network(call: PyCall) -> Known:
-    """Report what leaves; the value is what comes back."""
+def send_over_network(call: PyCall) -> ProgramValue:
+    """Report what is sent, and return the response."""
     url = url_of(call)
     last = call.names[0].rsplit(".", 1)[-1] if call.names else call.method
-    if last == "Request":  # is sent when it is opened
-        return Known(call.argument(0, "url").texts, _cargo(call), ("urllib.request.Request()",))
+    if last == "Request":  # sent when it is opened
+        return ProgramValue(call.argument(0, "url").texts, _cargo(call), ("urllib.request.Request()",))
     if not is_own_address(url):
         sink = f"{call.names[0].replace('()', '') if call.names else call.method}" + (f" to {url}" if url else "")
         call.state.send(_cargo(call), call.line, sink)
@@ -45,12 +45,12 @@ def send_over_network(call: PyCall) -> Known:
         call.state.send(login, call.line, sink, login=True)
     if last.startswith("send") or any(name.startswith(_SOCKETS) for name in call.names):
         return UNKNOWN
-    fetched = call.state.taint_of_url(Known((url,)) if url else UNKNOWN, call.line)
-    return Known((), fetched.taints, tuple(f"{name}()" for name in call.names))
+    fetched = call.state.taint_of_url(ProgramValue((url,)) if url else UNKNOWN, call.line)
+    return ProgramValue((), fetched.taints, tuple(f"{name}()" for name in call.names))
 
 
 def url_of(call: PyCall) -> str:
-    """The address of a call, if it can be known."""
+    """Return the URL of a call, if it is known."""
     for value in (call.keywords.get("url", UNKNOWN), *call.arguments[:2]):
         for text in value.texts:
             if url := find_url(text):
@@ -70,53 +70,55 @@ def _cargo(call: PyCall) -> Taints:
     return merge_taints(sent)
 
 
-def _is_url(value: Known) -> bool:
+def _is_url(value: ProgramValue) -> bool:
     return any("://" in text for text in value.texts)
 
 
-def _receive(call: PyCall) -> Known | None:
+def _receive(call: PyCall) -> ProgramValue | None:
     if any(name.startswith(_SOCKETS) or name.startswith("websocket") for name in call.receiver.names):
-        return call.state.taint(Origin.RECEIVED, f"{call.receiver.names[0].split('(')[0]}.{call.method}", call.line)
+        return call.state.taint(
+            TaintOrigin.RECEIVED, f"{call.receiver.names[0].split('(')[0]}.{call.method}", call.line
+        )
     return None
 
 
-def _accept(call: PyCall) -> Known | None:
+def _accept(call: PyCall) -> ProgramValue | None:
     if not any(name.startswith(_SOCKETS) for name in call.receiver.names):
         return None
-    return all_of((Known(names=("socket.socket()",)), UNKNOWN))
+    return all_of((ProgramValue(names=("socket.socket()",)), UNKNOWN))
 
 
-def _send_mail(call: PyCall) -> Known | None:
+def _send_mail(call: PyCall) -> ProgramValue | None:
     call.state.send(call.taints, call.line, f"mail by {call.method}")
     return UNKNOWN
 
 
-def _store(call: PyCall) -> Known | None:
+def _store(call: PyCall) -> ProgramValue | None:
     if any(name.startswith("ftplib.") for name in call.names):
         call.state.send(call.taints, call.line, f"ftp {call.method}")
         return UNKNOWN
     return None
 
 
-def _upload(call: PyCall) -> Known | None:
-    """A file that is uploaded by its path."""
+def _upload(call: PyCall) -> ProgramValue | None:
+    """Report a file that is uploaded by its path."""
     content = [call.state.content(value, call.line) for value in call.arguments[:1]]
-    cargo = frozenset(t for t in merge_taints(content) if t.origin is not Origin.SETTINGS)
+    cargo = frozenset(t for t in merge_taints(content) if t.origin is not TaintOrigin.SETTINGS)
     call.state.send(cargo, call.line, call.names[0] if call.names else call.method)
     return None
 
 
-def _resolve(call: PyCall) -> Known | None:
+def _resolve(call: PyCall) -> ProgramValue | None:
     call.state.send(call.argument(0).taints if _carries(call.argument(0)) else NOTHING, call.line, "name lookup")
     return UNKNOWN
 
 
-def _carries(value: Known) -> bool:
-    """Whether the name looked up is more than a host: something put before a domain."""
+def _carries(value: ProgramValue) -> bool:
+    """Return true if the name to be resolved contains data as a subdomain."""
     return any("." in text and (HOLE in text or NAMED in text) for text in value.texts)
 
 
-NETWORK_METHODS: dict[str, Callable[[PyCall], Known | None]] = {
+NETWORK_METHODS: dict[str, Callable[[PyCall], ProgramValue | None]] = {
     **dict.fromkeys(("recv", "recvfrom", "recv_into"), _receive),
     "accept": _accept,
     **dict.fromkeys(("sendmail", "send_message"), _send_mail),

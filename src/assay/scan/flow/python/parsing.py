@@ -1,4 +1,4 @@
-"""Python code as a tree, also when it does not parse: the lines that can be read are kept, the others left out."""
+"""Tolerant parsing of Python code: lines that do not parse are repaired or left out."""
 
 import ast
 import re
@@ -8,17 +8,17 @@ import warnings
 
 from assay.scan.text.code_blocks import split_blocks
 
-# So many faulty lines are taken out one by one before each line is read for itself.
+# Maximum number of faulty lines to repair; after that, each line is parsed by itself.
 _REPAIRS = 6
 _OPENING = re.compile(r"^(?:if|for|while|with|def|class|try|else|elif|except|finally|async)\b.*:\s*(?:#.*)?$")
 _OLD_PRINT = re.compile(r"^print\s+(?![=(])(.+)$")
 _SHELL_LINE = re.compile(r"^[!%](?:sh\s+|bash\s+)?(.+)$")
-# Filters of warnings belong to the whole process; two threads that change them at once would not put them back.
+# Warning filters are global to the process, so threads must not change them concurrently.
 _FILTERS = threading.Lock()
 
 
 def parse_python(code: str) -> tuple[ast.Module, bool]:
-    """The statements of the code, and whether all of it could be read."""
+    """Return the statements of the code, and whether all of it could be parsed."""
     body: list[ast.stmt] = []
     whole = True
     for line, block in split_blocks(code):
@@ -38,7 +38,7 @@ def _parse_block(code: str) -> tuple[ast.Module, bool]:
         try:
             return _parse("\n".join(lines)), True
         except SyntaxError as error:
-            if "too many" in error.msg:  # brackets nested deeper than the parser goes
+            if "too many" in error.msg:  # brackets nested deeper than the parser supports
                 return _by_line(lines), False
             at = (error.lineno or 0) - 1
             if not 0 <= at < len(lines) or not lines[at].strip():
@@ -56,14 +56,14 @@ def _parse(code: str) -> ast.Module:
 
 
 def _move_down(tree: ast.Module, lines: int) -> None:
-    """Count the lines of a tree from further up; ast.walk keeps a queue, so that no depth is too deep for it."""
+    """Shift the line numbers of a tree. `ast.walk` does not recurse, so any depth is safe."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.stmt, ast.expr, ast.ExceptHandler, ast.arg, ast.keyword)):
             node.lineno += lines
 
 
 def _repaired(line: str) -> str:
-    """A line in its place that parses: old print, a notebook's command, or nothing."""
+    """Return a replacement that parses: for a print statement, a notebook command, or otherwise `pass`."""
     indentation = line[: len(line) - len(line.lstrip())]
     text = line.strip()
     if match := _SHELL_LINE.match(text):
@@ -74,7 +74,7 @@ def _repaired(line: str) -> str:
 
 
 def _by_line(lines: list[str]) -> ast.Module:
-    """Each line that parses for itself, one after the other."""
+    """Parse each line by itself and keep those that parse."""
     body: list[ast.stmt] = []
     for number, line in enumerate(lines):
         text = line.strip()

@@ -1,63 +1,63 @@
-"""How a Python program runs other programs, and text as a program."""
+"""Running of other programs, and of text as code, by a Python program."""
 
 from collections.abc import Callable
 
-from assay.scan.flow.known_values import UNKNOWN, Known, any_of, command_of
+from assay.scan.flow.program_values import UNKNOWN, ProgramValue, any_of, command_of
 from assay.scan.flow.python.call import PyCall
-from assay.scan.flow.taint import HOLE, FlowKind, Origin, Taints, flow_of, merge_taints
+from assay.scan.flow.taint import HOLE, FlowKind, TaintOrigin, Taints, flow_of, merge_taints
 
 _STREAMS = ("stdin", "stdout", "stderr")
-# A list of words is not read by a shell: only the program and the code handed to an interpreter are run.
-_RUN_AS_A_WHOLE = (Origin.DECODED, Origin.RECEIVED, Origin.ASSEMBLED, Origin.FETCHED)
+# A list of words is not read by a shell: only the program and code passed to an interpreter are run.
+_RUN_AS_A_WHOLE = (TaintOrigin.DECODED, TaintOrigin.RECEIVED, TaintOrigin.ASSEMBLED, TaintOrigin.FETCHED)
 
 
-def _execute(call: PyCall) -> Known:
-    """exec and eval"""
+def _execute(call: PyCall) -> ProgramValue:
+    """Evaluate `exec` and `eval`."""
     code = call.argument(0, "source")
     call.state.run(code.taints, call.line, call.names[0])
     call.state.run_code(code, call.line)
     return UNKNOWN
 
 
-def _compile(call: PyCall) -> Known:
+def _compile(call: PyCall) -> ProgramValue:
     code = call.argument(0, "source")
-    return Known(code.texts, code.taints)
+    return ProgramValue(code.texts, code.taints)
 
 
-def _run_command(call: PyCall) -> Known:
-    """os.system, subprocess.run and their like"""
+def _run_command(call: PyCall) -> ProgramValue:
+    """Evaluate `os.system`, `subprocess.run` and the like."""
     command = call.argument(0, "args")
     if command is UNKNOWN:
         command = call.argument(0, "command")
     _check_wiring(call)
     _run_whole(call, command)
     printed = call.state.run_command(command, call.line, call.keywords.get("input", UNKNOWN))
-    return Known(printed.texts, printed.taints, ("subprocess()",))
+    return ProgramValue(printed.texts, printed.taints, ("subprocess()",))
 
 
-def _run_whole(call: PyCall, command: Known) -> None:
-    """What is run is tainted as a whole when nothing else of the command is known, or its first word is."""
+def _run_whole(call: PyCall, command: ProgramValue) -> None:
+    """Report the program that is run, if nothing else of the command is known or its first word is tainted."""
     first = command.items[0] if command.items else command
     texts, _ = command_of(first)
-    whole = command.items is not None or not any(text.strip(HOLE) for text in texts) or first.known is not None
+    whole = command.items is not None or not any(text.strip(HOLE) for text in texts) or first.known_text is not None
     if whole:
         running = frozenset(taint for taint in first.taints if taint.origin in _RUN_AS_A_WHOLE)
         call.state.run(running, call.line, call.names[0])
 
 
-def _run_words(call: PyCall) -> Known:
-    """os.execv(path, words) and create_subprocess_exec(program, *words)"""
+def _run_words(call: PyCall) -> ProgramValue:
+    """Evaluate `os.execv(path, words)` and `create_subprocess_exec(program, *words)`."""
     words = call.arguments[1].items if len(call.arguments) == 2 and call.arguments[1].items else tuple(call.arguments)
     _check_wiring(call)
-    command = Known((), merge_taints(word.taints for word in words), (), words)
+    command = ProgramValue((), merge_taints(word.taints for word in words), (), words)
     _run_whole(call, command)
     call.state.run(call.state.content(call.argument(0), call.line), call.line, call.names[0])
     printed = call.state.run_command(command, call.line)
-    return Known(printed.texts, printed.taints, ("subprocess()",))
+    return ProgramValue(printed.texts, printed.taints, ("subprocess()",))
 
 
 def _check_wiring(call: PyCall) -> None:
-    """A socket as the input or output of a program hands the program to whoever is at the other end."""
+    """Report a socket as the input or output of a program, which gives the other end control of it."""
     for stream in _STREAMS:
         value = call.keywords.get(stream, UNKNOWN)
         if any(name.startswith("socket.") for name in value.names):
@@ -65,7 +65,7 @@ def _check_wiring(call: PyCall) -> None:
             call.state.report([flow_of(FlowKind.REMOTE_SHELL, "socket", call.line, call.line, shown)])
 
 
-def _duplicate(call: PyCall) -> Known:
+def _duplicate(call: PyCall) -> ProgramValue:
     if any(name.startswith("socket.") for name in call.argument(0).names):
         call.state.report(
             [flow_of(FlowKind.REMOTE_SHELL, "socket", call.line, call.line, "os.dup2 onto standard streams")]
@@ -73,24 +73,24 @@ def _duplicate(call: PyCall) -> Known:
     return UNKNOWN
 
 
-def _run_path(call: PyCall) -> Known:
+def _run_path(call: PyCall) -> ProgramValue:
     for value in call.arguments[:2]:
         content = frozenset(taint for taint in call.state.content(value, call.line) if taint.origin in _RUN_AS_A_WHOLE)
         call.state.run(content, call.line, call.names[0])
     return UNKNOWN
 
 
-def _function_type(call: PyCall) -> Known:
+def _function_type(call: PyCall) -> ProgramValue:
     code = call.argument(0)
     call.state.run(code.taints, call.line, call.names[0])
     return UNKNOWN
 
 
-def run_coroutine(call: PyCall) -> Known:
-    """asyncio.run and its like give back what they wait for."""
+def run_coroutine(call: PyCall) -> ProgramValue:
+    """Evaluate `asyncio.run` and the like, which return what they wait for."""
     value = any_of(call.arguments)
     taints: Taints = merge_taints((value.taints, call.taints))
-    return Known(value.texts, taints, value.names, value.items)
+    return ProgramValue(value.texts, taints, value.names, value.items)
 
 
 _COMMANDS = (
@@ -110,7 +110,7 @@ _WORDS = (
     *(f"os.exec{kind}" for kind in ("v", "ve", "vp", "vpe", "l", "le", "lp", "lpe")),
     *("os.spawnl", "os.spawnv", "asyncio.create_subprocess_exec"),
 )
-PROGRAM_FUNCTIONS: dict[str, Callable[[PyCall], Known]] = {
+PROGRAM_FUNCTIONS: dict[str, Callable[[PyCall], ProgramValue]] = {
     **dict.fromkeys(("exec", "eval", "builtins.exec", "builtins.eval", "execfile"), _execute),
     **dict.fromkeys(("compile", "builtins.compile"), _compile),
     **dict.fromkeys(_COMMANDS, _run_command),

@@ -1,13 +1,13 @@
-"""One call of a shell command: its name, what it is given and what is known around it."""
+"""Calls of shell commands."""
 
 from dataclasses import dataclass, replace
 
 from assay.scan.flow.shell.state import ShellState
-from assay.scan.flow.taint import HOLE, Origin, Taint, Taints, Value, merge_taints
+from assay.scan.flow.taint import HOLE, Taint, TaintOrigin, Taints, Value, merge_taints
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ShellCall:
     name: str
     arguments: list[Value]
     stdin: Value
@@ -21,7 +21,7 @@ class Call:
 
     @property
     def line_of_arguments(self) -> str:
-        """The arguments as they might be written, to look for options in."""
+        """The arguments as one line, to search for options."""
         return " ".join(argument.texts[0] if argument.texts else HOLE for argument in self.arguments)[:2000]
 
     @property
@@ -31,24 +31,23 @@ class Call:
     def argument(self, position: int) -> Value:
         return self.arguments[position] if position < len(self.arguments) else Value()
 
-    def renamed(self, words: list[Value]) -> "Call":
-        """The call that these words make: `sudo cmd …` calls cmd."""
+    def renamed(self, words: list[Value]) -> "ShellCall":
+        """Return the call that these words make: `sudo cmd …` calls cmd."""
         if self.depth > 10:
             return replace(self, name="", arguments=[])
         name = words[0].texts[0] if words[0].texts else ""
         self.state.run(words[0].taints, self.line, f"command {name}")
         return replace(self, name=name, arguments=words[1:], depth=self.depth + 1)
 
-    def printing(self, origin: Origin, text: str) -> Value:
-        """An output of unknown text that comes from there."""
+    def printing(self, origin: TaintOrigin, text: str) -> Value:
+        """Return an output of unknown text with this origin."""
         return Value((), frozenset({Taint(self.line, origin, text)}))
 
 
 def operands(arguments: list[Value]) -> list[Value]:
-    """The arguments that are no options."""
+    """Return the arguments that are not options."""
     return [a for a in arguments if not any(text.startswith("-") and text != "-" for text in a.texts)]
 
 
 def is_option(argument: Value, options: tuple[str, ...]) -> bool:
-    """Whether this argument is one of these options."""
     return any(text in options for text in argument.texts)

@@ -1,17 +1,17 @@
-"""What the commands of a shell do with what they are given: pass it on, send it, run it, keep it."""
+"""Effects of shell commands: passing data on, sending, running or storing it."""
 
 import re
 from collections.abc import Callable
 from itertools import pairwise
 
 from assay.scan.flow.sensitive import is_token_name, name_set, secret_of_path
-from assay.scan.flow.shell.call import Call, operands
+from assay.scan.flow.shell.call import ShellCall, operands
 from assay.scan.flow.shell.network import NETWORK_COMMANDS
 from assay.scan.flow.shell.programs import PROGRAM_COMMANDS, interpret, is_interpreter, run_file, wrapped_words
 from assay.scan.flow.shell.text import TEXT_COMMANDS
-from assay.scan.flow.taint import HOLE, NOTHING, FlowKind, Origin, Taint, Taints, Value, flow_of, merge_taints
+from assay.scan.flow.taint import HOLE, NOTHING, FlowKind, Taint, TaintOrigin, Taints, Value, flow_of, merge_taints
 
-# They say something about their input, but not what it is.
+# Commands whose output reveals a property of their input, but not the input.
 _MEASURES = name_set("wc md5sum sha1sum sha256sum shasum cksum stat du test [ [[ file diff cmp")
 _SENSITIVE = name_set(
     "curl wget nc ncat netcat socat bash sh zsh dash eval exec python python3 perl ruby node php base64 ssh scp rm"
@@ -49,12 +49,12 @@ _WRAPPERS = name_set(
 
 
 def is_sensitive_command(name: str) -> bool:
-    """Whether hiding the name of this command is worth a word."""
+    """Return true if hiding the name of this command is suspicious."""
     return name.rsplit("/", 1)[-1] in _SENSITIVE
 
 
-def call_command(call: Call) -> Value:
-    """What a command prints; what it sends, runs or keeps is reported on the way."""
+def call_command(call: ShellCall) -> Value:
+    """Return what a command prints, and report what it sends, runs or stores."""
     known = _COMMANDS.get(call.base)
     if known:
         return known(call)
@@ -63,40 +63,42 @@ def call_command(call: Call) -> Value:
     if call.base in _MEASURES:
         return Value()
     if call.base in _HOST_COMMANDS and _HOST_COMMANDS[call.base].search(call.line_of_arguments):
-        return call.printing(Origin.HOST, f"{call.base} {call.line_of_arguments}".strip())
+        return call.printing(TaintOrigin.HOST, f"{call.base} {call.line_of_arguments}".strip())
     if _TOKEN_COMMANDS.match(f"{call.base} {call.line_of_arguments}"):
-        return call.printing(Origin.TOKEN, call.base)
+        return call.printing(TaintOrigin.TOKEN, call.base)
     return Value((), merge_taints((call.stdin.taints, run_file(call))))
 
 
-def _wrapped(call: Call) -> Value:
+def _wrapped(call: ShellCall) -> Value:
     words = wrapped_words(call)
     return call_command(call.renamed(words)) if words else Value()
 
 
-def _environment(call: Call) -> Value:
+def _environment(call: ShellCall) -> Value:
     names = operands(call.arguments)
     if call.base == "env" and names:
         while names and any("=" in text for text in names[0].texts):
             names = names[1:]
         return call_command(call.renamed(names)) if names else Value()
     if names:
-        tokens = {Taint(call.line, Origin.TOKEN, text) for name in names for text in name.texts if is_token_name(text)}
+        tokens = {
+            Taint(call.line, TaintOrigin.TOKEN, text) for name in names for text in name.texts if is_token_name(text)
+        }
         return Value((), frozenset(tokens))
     if call.base == "set" and call.arguments:
         return Value()
-    return call.printing(Origin.SECRET, "the environment")
+    return call.printing(TaintOrigin.SECRET, "the environment")
 
 
-def _list_directory(call: Call) -> Value:
+def _list_directory(call: ShellCall) -> Value:
     for argument in operands(call.arguments):
         for text in argument.texts:
             if _HOME.match(text) or secret_of_path(text, call.line):
-                return call.printing(Origin.HOST, f"listing of {text}")
+                return call.printing(TaintOrigin.HOST, f"listing of {text}")
     return Value()
 
 
-def _find(call: Call) -> Value:
+def _find(call: ShellCall) -> Value:
     words = [argument.texts[0] if argument.texts else "" for argument in call.arguments]
     root = words[0] if words and not words[0].startswith("-") else "."
     names = [following for word, following in pairwise(words) if word in ("-name", "-iname", "-path")]
@@ -106,11 +108,11 @@ def _find(call: Call) -> Value:
         inner = [_filled(argument, found) for argument in call.arguments[position + 1 :]]
         return call_command(call.renamed(inner)) if inner else Value()
     if _HOME.match(root):
-        return Value(found.texts, frozenset({Taint(call.line, Origin.HOST, f"listing of {root}")}))
+        return Value(found.texts, frozenset({Taint(call.line, TaintOrigin.HOST, f"listing of {root}")}))
     return found
 
 
-def _xargs(call: Call) -> Value:
+def _xargs(call: ShellCall) -> Value:
     arguments = list(call.arguments)
     while arguments and any(text.startswith("-") for text in arguments[0].texts):
         option = arguments.pop(0).texts[0]
@@ -131,13 +133,13 @@ def _filled(argument: Value, inserted: Value) -> Value:
     return Value(texts[:8], merge_taints((argument.taints, inserted.taints)))
 
 
-def _tee(call: Call) -> Value:
+def _tee(call: ShellCall) -> Value:
     for argument in operands(call.arguments):
         call.state.write(argument, call.stdin, call.line, "tee")
     return call.stdin
 
 
-def _copy(call: Call) -> Value:
+def _copy(call: ShellCall) -> Value:
     places = operands(call.arguments)
     if len(places) < 2:
         return Value()
@@ -153,8 +155,8 @@ def _copy(call: Call) -> Value:
     return Value()
 
 
-def _taint_parents(call: Call, target: Value, taints: Taints) -> None:
-    """A folder that something was copied into carries it when it is packed or sent."""
+def _taint_parents(call: ShellCall, target: Value, taints: Taints) -> None:
+    """Taint the folder of a copied file, so that packing or sending the folder is detected."""
     for text in target.texts:
         folder = text.rstrip("/")
         for key in (folder, folder.rsplit("/", 1)[0]):
@@ -162,14 +164,14 @@ def _taint_parents(call: Call, target: Value, taints: Taints) -> None:
                 call.state.files[key] = merge_taints((call.state.files.get(key, NOTHING), taints))
 
 
-def _read_variable(call: Call) -> Value:
+def _read_variable(call: ShellCall) -> Value:
     for argument in operands(call.arguments):
         for name in argument.texts:
             call.state.variables[name] = Value((), call.stdin.taints)
     return Value()
 
 
-def _crontab(call: Call) -> Value:
+def _crontab(call: ShellCall) -> Value:
     options = call.line_of_arguments
     if not re.search(r"(?:^|\s)-\w*[lre]", options):
         shown = call.stdin.texts[0] if call.stdin.texts else options or "a job"
@@ -177,43 +179,43 @@ def _crontab(call: Call) -> Value:
     return Value()
 
 
-def _git(call: Call) -> Value:
+def _git(call: ShellCall) -> Value:
     if re.search(r"config\s+(?:--get\s+|--global\s+)*user\.email$", call.line_of_arguments):
-        return call.printing(Origin.HOST, "address of the user")
+        return call.printing(TaintOrigin.HOST, "address of the user")
     if "core.hookspath" in call.line_of_arguments.lower() and "--get" not in call.line_of_arguments:
         call.state.report([flow_of(FlowKind.PERSISTED, call.line_of_arguments, call.line, call.line, "git hooks path")])
     return Value()
 
 
-def _registry(call: Call) -> Value:
+def _registry(call: ShellCall) -> Value:
     options = call.line_of_arguments
     if re.search(r"\badd\b.*CurrentVersion\\+Run|/create\b", options, re.IGNORECASE):
         call.state.report([flow_of(FlowKind.PERSISTED, options, call.line, call.line, call.base)])
     return Value()
 
 
-def _make_temporary(call: Call) -> Value:
+def _make_temporary(call: ShellCall) -> Value:
     return Value((f"/tmp/temporary-{call.line}",))  # noqa: S108 (a name that stands for the file, never opened)
 
 
-def _history(call: Call) -> Value:
-    return call.printing(Origin.SECRET, "shell history")
+def _history(call: ShellCall) -> Value:
+    return call.printing(TaintOrigin.SECRET, "shell history")
 
 
-def _keychain(call: Call) -> Value:
+def _keychain(call: ShellCall) -> Value:
     if "dump-keychain" in call.line_of_arguments or "export" in call.line_of_arguments:
-        return call.printing(Origin.SECRET, "keychain")
-    return call.printing(Origin.TOKEN, "keychain")
+        return call.printing(TaintOrigin.SECRET, "keychain")
+    return call.printing(TaintOrigin.TOKEN, "keychain")
 
 
-def _screenshot(call: Call) -> Value:
-    taint = frozenset({Taint(call.line, Origin.HOST, f"screenshot of {call.base}")})
+def _screenshot(call: ShellCall) -> Value:
+    taint = frozenset({Taint(call.line, TaintOrigin.HOST, f"screenshot of {call.base}")})
     for argument in operands(call.arguments)[-1:]:
         call.state.write(argument, Value((), taint), call.line, call.base)
     return Value((), taint)
 
 
-_COMMANDS: dict[str, Callable[[Call], Value]] = {
+_COMMANDS: dict[str, Callable[[ShellCall], Value]] = {
     **dict.fromkeys(_WRAPPERS, _wrapped),
     **NETWORK_COMMANDS,
     **PROGRAM_COMMANDS,

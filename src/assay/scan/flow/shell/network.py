@@ -1,17 +1,17 @@
-"""Shell commands that talk to other machines: what they send away and what they bring."""
+"""Network commands of a shell: data sent and received."""
 
 import re
 from collections.abc import Callable
 
 from assay.scan.flow.sensitive import find_url, is_metadata_address, is_own_address
-from assay.scan.flow.shell.call import Call, operands
+from assay.scan.flow.shell.call import ShellCall, operands
 from assay.scan.flow.taint import (
     HOLE,
     NAMED,
     NOTHING,
     FlowKind,
-    Origin,
     Taint,
+    TaintOrigin,
     Taints,
     Value,
     flow_of,
@@ -47,15 +47,15 @@ _OTHER_OPTIONS = {
 }
 _VALUE_OPTIONS = _BODY_OPTIONS | _HEADER_OPTIONS | _LOGIN_OPTIONS | _OUTPUT_OPTIONS | _OTHER_OPTIONS | {"--url"}
 _FILE_OPTIONS = {"-T", "--upload-file", "--post-file", "--body-file"}
-# The machine's own name as the whole host of an address is a place to connect to, not a message.
+# A host name as the whole host of a URL is a destination, not a payload.
 _HOST_IS_HOLE = re.compile(rf"^(?:\w+://)?(?:{HOLE}|{NAMED}[\w.]+{NAMED})(?::\d+)?(?:/[^{HOLE}{NAMED}]*)?$")
 _SHELL_IN_ARGUMENTS = re.compile(
     r"(?:^|\s)(?:-\w*[ec]\w*|--exec|--sh-exec)\s+\S*(?:sh|bash|cmd(?:\.exe)?|powershell)\b"
 )
 
 
-def _transfer(call: Call) -> Value:
-    """curl, wget and their like: options are read one by one, because what each carries means something else."""
+def _transfer(call: ShellCall) -> Value:
+    """Evaluate curl, wget and the like. Options are read one by one, because each carries something else."""
     body: list[Taints] = []
     login: list[Taints] = []
     urls: list[Value] = []
@@ -82,7 +82,7 @@ def _transfer(call: Call) -> Value:
 
 
 def _split_option(base: str, text: str) -> tuple[str, str | None]:
-    """The option and the value that is written to it, if any: -d@x, --data=x, -sSLo x, -qO-."""
+    """Split an option from an attached value: -d@x, --data=x, -sSLo x, -qO-."""
     if text.startswith("--"):
         name, equals, value = text.partition("=")
         return name, value if equals else None
@@ -104,7 +104,7 @@ def _takes_value(base: str, name: str) -> bool:
 
 
 def _take_option(
-    call: Call,
+    call: ShellCall,
     name: str,
     value: Value,
     body: list[Taints],
@@ -122,8 +122,8 @@ def _take_option(
         urls.append(value)
 
 
-def _body(call: Call, name: str, value: Value) -> Taints:
-    """What a body option sends: its text, and the file that it names with @ or <."""
+def _body(call: ShellCall, name: str, value: Value) -> Taints:
+    """Return what a body option sends: its text, and the file that it names with @ or <."""
     found = [value.taints]
     for text in value.texts:
         path = (
@@ -140,7 +140,7 @@ def _body(call: Call, name: str, value: Value) -> Taints:
 
 
 def _transferred(
-    call: Call, body: list[Taints], login: list[Taints], urls: list[Value], saved: list[Value], by_name: bool
+    call: ShellCall, body: list[Taints], login: list[Taints], urls: list[Value], saved: list[Value], by_name: bool
 ) -> Value:
     url = next((find_url(text) or text for value in urls for text in value.texts), "")
     sink = f"{call.base} to {url}"
@@ -148,7 +148,7 @@ def _transferred(
         in_url = [value.taints for value in urls if not _is_address_of_itself(value)]
         call.state.send(merge_taints([*body, *in_url]), call.line, sink)
         call.state.send(merge_taints(login), call.line, sink, login=True)
-    origin = Origin.SECRET if is_metadata_address(url) else Origin.FETCHED
+    origin = TaintOrigin.SECRET if is_metadata_address(url) else TaintOrigin.FETCHED
     fetched = Value((), frozenset({Taint(call.line, origin, url or "an address")}))
     return _save(call, fetched, urls, saved, by_name)
 
@@ -157,8 +157,8 @@ def _is_address_of_itself(value: Value) -> bool:
     return bool(value.texts) and all(_HOST_IS_HOLE.match(text) for text in value.texts)
 
 
-def _save(call: Call, fetched: Value, urls: list[Value], saved: list[Value], by_name: bool) -> Value:
-    """Keep what is written to a file; what goes to the terminal is the output."""
+def _save(call: ShellCall, fetched: Value, urls: list[Value], saved: list[Value], by_name: bool) -> Value:
+    """Record what is saved to a file; otherwise the response is the output."""
     to_output = [value for value in saved if any(text in ("-", "/dev/stdout") for text in value.texts)]
     if to_output:
         return fetched
@@ -174,16 +174,16 @@ def _save(call: Call, fetched: Value, urls: list[Value], saved: list[Value], by_
     return fetched
 
 
-def _netcat(call: Call) -> Value:
+def _netcat(call: ShellCall) -> Value:
     options = call.line_of_arguments
     peer = " ".join(text for text in options.split() if not text.startswith("-"))
     if _SHELL_IN_ARGUMENTS.search(options):
         call.state.report([flow_of(FlowKind.REMOTE_SHELL, peer, call.line, call.line, f"{call.base} {options}")])
     call.state.send(call.stdin.taints, call.line, f"{call.base} to {peer}")
-    return call.printing(Origin.RECEIVED, f"{call.base} {peer}")
+    return call.printing(TaintOrigin.RECEIVED, f"{call.base} {peer}")
 
 
-def _socat(call: Call) -> Value:
+def _socat(call: ShellCall) -> Value:
     options = call.line_of_arguments
     if re.search(r"(?:EXEC|SYSTEM):\S*(?:sh|bash|cmd|powershell)", options, re.IGNORECASE) and re.search(
         r"(?:TCP|UDP|OPENSSL|SSL|SOCKS|PROXY)[46]?(?:-\w+)?:", options, re.IGNORECASE
@@ -191,15 +191,15 @@ def _socat(call: Call) -> Value:
         call.state.report([flow_of(FlowKind.REMOTE_SHELL, options, call.line, call.line, "socat")])
     sent = [call.stdin.taints, *(call.state.content(_after_colon(a), call.line) for a in call.arguments)]
     call.state.send(merge_taints(sent), call.line, f"socat {options}")
-    return call.printing(Origin.RECEIVED, f"socat {options}")
+    return call.printing(TaintOrigin.RECEIVED, f"socat {options}")
 
 
 def _after_colon(value: Value) -> Value:
     return Value(tuple(text.partition(":")[2] for text in value.texts))
 
 
-def _copy_to_host(call: Call) -> Value:
-    """scp, rsync, sftp, cloud copies: what is sent is the files named before a remote place."""
+def _copy_to_host(call: ShellCall) -> Value:
+    """Evaluate scp, rsync, sftp and cloud copies, which send the files named before a remote target."""
     words: list[Value] = []
     skip = False
     for argument in call.arguments:
@@ -213,7 +213,7 @@ def _copy_to_host(call: Call) -> Value:
     if len(words) < 2 or not any(_is_remote(text) for text in words[-1].texts):
         return Value()
     sent = merge_taints([call.state.content(word, call.line) for word in words[:-1]])
-    # Bringing one's own settings to one's own server is what deployment is.
+    # Copying one's own settings to one's own server is ordinary deployment.
     cargo = frozenset(taint for taint in sent if not taint.text.rsplit("/", 1)[-1].startswith(".env"))
     call.state.send(cargo, call.line, f"{call.base} to {words[-1].texts[0]}")
     return Value()
@@ -223,15 +223,15 @@ def _is_remote(text: str) -> bool:
     return "://" in text or re.match(r"^[^/]+:", text) is not None
 
 
-def _cloud_copy(call: Call) -> Value:
+def _cloud_copy(call: ShellCall) -> Value:
     options = call.line_of_arguments
     if re.match(r"s3\s+(?:cp|sync|mv)\b|cp\b|rsync\b|copy\b|copyto\b", options):
         return _copy_to_host(call)
     return Value()
 
 
-def _lookup(call: Call) -> Value:
-    """A question for a name reaches whoever answers for it, and so does what the name carries."""
+def _lookup(call: ShellCall) -> Value:
+    """Report data in a name lookup, which reaches the name server."""
     text = call.line_of_arguments
     carries_more = re.search(rf"[{HOLE}{NAMED}]\.|\.[{HOLE}{NAMED}]", text) or not _HOST_IS_HOLE.match(
         text.split(" ")[-1]
@@ -241,31 +241,31 @@ def _lookup(call: Call) -> Value:
     return Value()
 
 
-def _mail(call: Call) -> Value:
+def _mail(call: ShellCall) -> Value:
     attached = [call.state.content(argument, call.line) for argument in call.arguments]
     sent = merge_taints([call.stdin.taints, call.taints, *attached])
     call.state.send(sent, call.line, f"{call.base} {call.line_of_arguments}")
     return Value()
 
 
-def _remote_login(call: Call) -> Value:
-    cargo = frozenset(taint for taint in call.stdin.taints if taint.origin in (Origin.SECRET, Origin.HOST))
+def _remote_login(call: ShellCall) -> Value:
+    cargo = frozenset(taint for taint in call.stdin.taints if taint.origin in (TaintOrigin.SECRET, TaintOrigin.HOST))
     call.state.send(cargo, call.line, f"ssh {' '.join(call.line_of_arguments.split()[:2])}")
     return Value((), NOTHING)
 
 
-def _github(call: Call) -> Value:
+def _github(call: ShellCall) -> Value:
     options = call.line_of_arguments
     if options.startswith(("gist create", "gist edit", "api ", "issue create", "issue comment")):
         files = [call.state.content(argument, call.line) for argument in operands(call.arguments)]
         sent = merge_taints([call.stdin.taints, call.taints, *(files if options.startswith("gist") else [])])
         call.state.send(sent, call.line, f"gh {options}")
     if options.startswith("auth token"):
-        return call.printing(Origin.TOKEN, "gh")
+        return call.printing(TaintOrigin.TOKEN, "gh")
     return Value()
 
 
-NETWORK_COMMANDS: dict[str, Callable[[Call], Value]] = {
+NETWORK_COMMANDS: dict[str, Callable[[ShellCall], Value]] = {
     **dict.fromkeys(("curl", "wget", "aria2c", "http", "https", "xh", "curl.exe", "wget2"), _transfer),
     **dict.fromkeys(("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "telnet"), _netcat),
     "socat": _socat,

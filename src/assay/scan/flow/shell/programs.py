@@ -1,17 +1,17 @@
-"""Shell commands that run something: interpreters, eval and source, and words that only stand before a command."""
+"""Shell commands that run something: interpreters, eval, source, and wrappers such as sudo."""
 
 import re
 from collections.abc import Callable
 
-from assay.scan.flow.shell.call import Call, operands
+from assay.scan.flow.shell.call import ShellCall, operands
 from assay.scan.flow.taint import (
     HOLE,
     NAMED,
     NOTHING,
+    Analysis,
+    CodeContext,
     FlowKind,
-    Given,
     Language,
-    Reading,
     Taints,
     Value,
     flow_of,
@@ -33,21 +33,21 @@ _OPTIONS_WITH_VALUE = {"-u", "-n", "-g", "-C", "-k", "-s", "--signal"}
 
 
 def is_interpreter(name: str) -> bool:
-    """Whether this command runs programs that it is given as text."""
+    """Return true if this command runs programs that are given as text."""
     base = name.rsplit("/", 1)[-1]
     return base in _SHELLS or base in _OTHERS or base in _JAVASCRIPT or _PYTHON.match(base) is not None
 
 
-def run_file(call: Call) -> Taints:
-    """A command given by its path runs what was written to that path; what it prints, if it ships."""
+def run_file(call: ShellCall) -> Taints:
+    """Report a command, given by path, whose file was written before, and return the output of a bundled script."""
     if "/" in call.name or call.name.startswith((HOLE, NAMED)):
         call.state.run(call.state.content(Value((call.name,)), call.line), call.line, call.name)
         return call.state.printed_by(call.name)
     return NOTHING
 
 
-def interpret(call: Call) -> Value:
-    """The program of an interpreter is its code option, the file it is given, or what it reads."""
+def interpret(call: ShellCall) -> Value:
+    """Run the program of an interpreter: its code option, the file argument, or its input."""
     code_follows = False
     for argument in call.arguments:
         text = argument.texts[0] if argument.texts else HOLE
@@ -66,7 +66,7 @@ def interpret(call: Call) -> Value:
 
 
 def _announces_code(base: str, option: str) -> bool:
-    """Whether the next word is a program: -c of shells and Python, -e of others, deno eval."""
+    """Return true if the next word is a program: -c of shells and Python, -e of others, deno eval."""
     if base in _SHELLS or _PYTHON.match(base):
         return re.match(r"^-[a-zA-Z]*c$", option) is not None
     if base in ("deno", "bun") and option == "eval":
@@ -74,7 +74,7 @@ def _announces_code(base: str, option: str) -> bool:
     return _CODE_OPTION.match(option) is not None
 
 
-def _run_code(call: Call, code: Value) -> Value:
+def _run_code(call: ShellCall, code: Value) -> Value:
     call.state.run(code.taints, call.line, call.base)
     language = _language(call.base)
     outputs: list[Value] = []
@@ -94,18 +94,18 @@ def _language(base: str) -> Language | None:
     return Language.JAVASCRIPT if base in _JAVASCRIPT else None
 
 
-def _nested(call: Call, language: Language, code: str, taints: Taints) -> Reading:
-    """What is found in code that is given as text; where nothing of it is known, there is nothing to read."""
+def _nested(call: ShellCall, language: Language, code: str, taints: Taints) -> Analysis:
+    """Analyse code that is given as text, unless all of it is unknown."""
     if not code.replace(HOLE, "").strip():
-        return Reading()
+        return Analysis()
     if NAMED in code:
         code = re.sub(f"{NAMED}[\\w.]+{NAMED}", HOLE, code)
-    reading = call.state.read(language, code, Given(taints), call.line)
-    call.state.report(list(reading.flows))
-    return reading
+    analysis = call.state.read(language, code, CodeContext(taints), call.line)
+    call.state.report(list(analysis.flows))
+    return analysis
 
 
-def _evaluate(call: Call) -> Value:
+def _evaluate(call: ShellCall) -> Value:
     words = call.arguments
     call.state.run(call.taints, call.line, "eval")
     texts = join_texts(piece for word in words for piece in (word.texts, (" ",)))
@@ -115,15 +115,15 @@ def _evaluate(call: Call) -> Value:
     return output
 
 
-def _source(call: Call) -> Value:
+def _source(call: ShellCall) -> Value:
     for argument in operands(call.arguments)[:1]:
         shown = argument.texts[0] if argument.texts else ""
         call.state.run(call.state.content(argument, call.line), call.line, f"source {shown}")
     return Value()
 
 
-def wrapped_words(call: Call) -> list[Value]:
-    """The command that follows sudo, nohup, timeout and their like."""
+def wrapped_words(call: ShellCall) -> list[Value]:
+    """Return the command that follows sudo, nohup, timeout and the like."""
     words = list(call.arguments)
     while words and any(text.startswith("-") or re.match(r"^\w+=", text) for text in words[0].texts):
         option = words.pop(0).texts[0]
@@ -132,7 +132,7 @@ def wrapped_words(call: Call) -> list[Value]:
     return words[_OPERANDS_BEFORE.get(call.base, 0) :]
 
 
-PROGRAM_COMMANDS: dict[str, Callable[[Call], Value]] = {
+PROGRAM_COMMANDS: dict[str, Callable[[ShellCall], Value]] = {
     "eval": _evaluate,
     "source": _source,
     ".": _source,

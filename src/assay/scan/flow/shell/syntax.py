@@ -1,9 +1,9 @@
-"""A tolerant reading of shell code into pipelines of commands; no input is an error, what is odd is read as words."""
+"""Tolerant parsing of shell code into pipelines of commands. No input is an error; unknown syntax is read as words."""
 
 import re
 from dataclasses import dataclass
 
-from assay.scan.flow.shell.words import Command, Part, Piece, Pipeline, Redirection, Word, WordReader
+from assay.scan.flow.shell.words import PartKind, Pipeline, Redirection, ShellCommand, Word, WordPart, WordReader
 from assay.scan.text.code_blocks import split_blocks
 
 _HERE = re.compile(r"<<(-?)\s*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.!+-]+))")
@@ -12,7 +12,7 @@ _PROMPT = re.compile(r"^[ \t]*(?:[$%>❯] |\w+@\w+:[~/\w]*[$#] )", re.MULTILINE)
 
 
 def parse_shell(code: str) -> tuple[tuple[Pipeline, ...], bool]:
-    """The pipelines of a script in order, and whether all of it could be read."""
+    """Return the pipelines of a script in order, and whether all of it could be parsed."""
     pipelines: list[Pipeline] = []
     whole = True
     for line, block in split_blocks(_PROMPT.sub(lambda match: " " * len(match.group()), code)):
@@ -27,14 +27,14 @@ class _Builder:
     """The pipelines read so far and the command being read."""
 
     pipelines: list[Pipeline]
-    commands: list[Command]
-    command: Command
+    commands: list[ShellCommand]
+    command: ShellCommand
     open_subshells: int = 0
 
     def end_command(self, line: int) -> None:
         if self.command.words or self.command.redirections:
             self.commands.append(self.command)
-        self.command = Command(line)
+        self.command = ShellCommand(line)
 
     def end_pipeline(self, line: int) -> None:
         self.end_command(line)
@@ -44,11 +44,11 @@ class _Builder:
 
 
 class _Parser(WordReader):
-    """One pass over the code by index."""
+    """Parses the code by index, in one pass."""
 
     def script(self, *, inside: bool) -> list[Pipeline]:
-        """Pipelines to the end, or to the parenthesis that closes a substitution."""
-        built = _Builder([], [], Command(self.line))
+        """Parse pipelines up to the end, or to the parenthesis that closes a substitution."""
+        built = _Builder([], [], ShellCommand(self.line))
         while self.at < len(self.code):
             if inside and self.code[self.at] == ")" and not built.open_subshells:
                 self.at += 1
@@ -87,12 +87,12 @@ class _Parser(WordReader):
             built.end_pipeline(self.line)
             return
         built.end_command(self.line)
-        while self.at < len(self.code) and self.code[self.at] in " \t\r\n":  # a pipe goes on in the next line
+        while self.at < len(self.code) and self.code[self.at] in " \t\r\n":  # a pipe continues on the next line
             if self.code[self.at] == "\n":
                 self._newline()
             else:
                 self.at += 1
-        built.command = Command(self.line)
+        built.command = ShellCommand(self.line)
 
     def _parenthesis(self, char: str, built: _Builder) -> None:
         words = built.command.words
@@ -115,7 +115,7 @@ class _Parser(WordReader):
             built.end_pipeline(self.line)
 
     def _array(self, name: Word) -> Word:
-        """The elements of name=( … ), read as one word with spaces between them."""
+        """Parse the elements of name=( … ) as one word, separated by spaces."""
         parts = list(name.parts)
         while self.at < len(self.code) and self.code[self.at] != ")":
             char = self.code[self.at]
@@ -127,7 +127,7 @@ class _Parser(WordReader):
                 end = self.code.find("\n", self.at)
                 self.at = len(self.code) if end < 0 else end
                 continue
-            parts += [*self.word().parts, Part(Piece.TEXT, " ")]
+            parts += [*self.word().parts, WordPart(PartKind.TEXT, " ")]
         self.at += 1
         return Word(tuple(parts), name.line)
 
@@ -138,7 +138,7 @@ class _Parser(WordReader):
         for command, mark, literal in awaited:
             self._here_body(command, mark, literal)
 
-    def _here_document(self, command: Command) -> bool:
+    def _here_document(self, command: ShellCommand) -> bool:
         if not self.code.startswith("<<", self.at) or self.code.startswith("<<<", self.at):
             return False
         match = _HERE.match(self.code, self.at)
@@ -149,7 +149,7 @@ class _Parser(WordReader):
         self.awaited.append((command, mark, bool(match[2] or match[3]) or "\\" in match[0]))
         return True
 
-    def _here_body(self, command: Command, mark: str, literal: bool) -> None:
+    def _here_body(self, command: ShellCommand, mark: str, literal: bool) -> None:
         begin, first_line = self.at, self.line
         while self.at < len(self.code):
             end = self.code.find("\n", self.at)
@@ -162,17 +162,17 @@ class _Parser(WordReader):
                 break
         else:
             body = self.code[begin:]
-        parts = (Part(Piece.TEXT, body),) if literal else self._inner(body, first_line)
+        parts = (WordPart(PartKind.TEXT, body),) if literal else self._inner(body, first_line)
         command.redirections.append(Redirection("", "<<", Word(parts, first_line)))
 
-    def _inner(self, text: str, line: int) -> tuple[Part, ...]:
-        """The parts of text in which variables and substitutions count but quotes do not."""
+    def _inner(self, text: str, line: int) -> tuple[WordPart, ...]:
+        """Parse text in which variables and substitutions are expanded, but quotes have no meaning."""
         inner = _Parser(text, line, self.depth + 1)
         parts = inner.expansions("")
         self.too_deep |= inner.too_deep
         return parts
 
-    def _redirection(self, command: Command) -> bool:
+    def _redirection(self, command: ShellCommand) -> bool:
         if self.code[self.at] not in "<>&0123456789{":
             return False
         match = _REDIRECTION.match(self.code, self.at)
@@ -189,4 +189,4 @@ class _Parser(WordReader):
 
 
 def _text_word(text: str, line: int) -> Word:
-    return Word((Part(Piece.TEXT, text),), line)
+    return Word((WordPart(PartKind.TEXT, text),), line)

@@ -1,13 +1,23 @@
-"""Shell commands that print what they read: as it is, changed, or decoded."""
+"""Shell commands that print their input: unchanged, changed or decoded."""
 
 import re
 from collections.abc import Callable
 
 from assay.scan.decode.encodings import decode_base64, decode_hex, decode_rot13
 from assay.scan.flow.sensitive import name_set
-from assay.scan.flow.shell.call import Call, is_option, operands
+from assay.scan.flow.shell.call import ShellCall, is_option, operands
 from assay.scan.flow.shell.words import decode_escapes
-from assay.scan.flow.taint import HOLE, NOTHING, Origin, Taint, Taints, Value, join_texts, merge_taints, picked_from
+from assay.scan.flow.taint import (
+    HOLE,
+    NOTHING,
+    Taint,
+    TaintOrigin,
+    Taints,
+    Value,
+    join_texts,
+    merge_taints,
+    picked_from,
+)
 
 _FILTERS = name_set(
     "cat head tail tac sort uniq tr cut paste fold nl less more strings sed awk gawk grep egrep fgrep rg zgrep jq yq"
@@ -19,8 +29,8 @@ _ARCHIVERS = name_set("tar zip 7z 7za gpg openssl dd gzip")
 _DECODING = re.compile(r"(?:^|\s)(?:-d|-D|--decode|-\w{0,8}d\w{0,8}|-r|-\w{0,8}r\w{0,8})(?:\s|$)")
 
 
-def _filter(call: Call) -> Value:
-    """A command that prints what it reads, changed or not."""
+def _filter(call: ShellCall) -> Value:
+    """Evaluate a command that prints its input, changed or not."""
     read = [call.state.content(argument, call.line) for argument in _inputs(call)]
     taints = merge_taints([call.stdin.taints, *read])
     if call.base in _PICKERS and operands(call.arguments):
@@ -28,7 +38,7 @@ def _filter(call: Call) -> Value:
     texts = call.stdin.texts
     decoded = _decoded(call, texts)
     if decoded is not None:
-        texts, origin = decoded, Taint(call.line, Origin.DECODED, f"{call.base} {call.line_of_arguments}".strip())
+        texts, origin = decoded, Taint(call.line, TaintOrigin.DECODED, f"{call.base} {call.line_of_arguments}".strip())
         taints = merge_taints((taints, frozenset({origin})))
     elif call.base not in ("cat", "tee"):
         texts = ()
@@ -36,8 +46,8 @@ def _filter(call: Call) -> Value:
     return Value(texts, taints)
 
 
-def _inputs(call: Call) -> list[Value]:
-    """The files a filter reads: neither its options nor what it is told to leave out."""
+def _inputs(call: ShellCall) -> list[Value]:
+    """Return the files that a filter reads, without options and excluded files."""
     inputs: list[Value] = []
     for before, argument in zip([Value(), *call.arguments], call.arguments, strict=False):
         left_out = any(text in ("-x", "--exclude", "--exclude-from", "--exclude-dir") for text in before.texts)
@@ -46,8 +56,8 @@ def _inputs(call: Call) -> list[Value]:
     return inputs
 
 
-def _decoded(call: Call, texts: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The texts after decoding, empty where they are not known; None if the command does not decode."""
+def _decoded(call: ShellCall, texts: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the decoded texts, empty if they are unknown; None if the command does not decode."""
     options = call.line_of_arguments
     match call.base:
         case "base64" | "base32" | "openssl" | "gpg" if _DECODING.search(options):
@@ -66,8 +76,8 @@ def _decoded(call: Call, texts: tuple[str, ...]) -> tuple[str, ...] | None:
             return None
 
 
-def _keep_archive(call: Call, taints: Taints) -> None:
-    """An archive holds what was put into it."""
+def _keep_archive(call: ShellCall, taints: Taints) -> None:
+    """Taint an archive with its content."""
     if call.base in _ARCHIVERS and taints:
         for argument in call.arguments:
             target = Value(tuple(text.removeprefix("of=") for text in argument.texts))
@@ -77,7 +87,7 @@ def _keep_archive(call: Call, taints: Taints) -> None:
                 )
 
 
-def _sed(call: Call) -> Value:
+def _sed(call: ShellCall) -> Value:
     places = operands(call.arguments)
     if places and any(is_option(a, ("-i", "-i.bak", "--in-place", "-ri", "-Ei")) for a in call.arguments):
         call.state.write(places[-1], Value(), call.line, "sed -i")
@@ -85,7 +95,7 @@ def _sed(call: Call) -> Value:
     return _filter(call)
 
 
-def _echo(call: Call) -> Value:
+def _echo(call: ShellCall) -> Value:
     words = [argument for argument in call.arguments if not is_option(argument, ("-e", "-n", "-ne", "-en", "-E", "--"))]
     pieces: list[tuple[str, ...]] = []
     for word in words:
@@ -96,7 +106,7 @@ def _echo(call: Call) -> Value:
     return _unescaped(call, texts, taints) if escaped else Value(texts, taints)
 
 
-def _printf(call: Call) -> Value:
+def _printf(call: ShellCall) -> Value:
     words = call.arguments[2:] if is_option(call.argument(0), ("-v",)) else call.arguments
     taints = merge_taints(word.taints for word in words)
     pieces = words[0].texts if words else ()
@@ -118,15 +128,15 @@ def _formatted(form: str, arguments: list[str]) -> str:
     return text + "".join(following)
 
 
-def _unescaped(call: Call, texts: tuple[str, ...], taints: Taints) -> Value:
+def _unescaped(call: ShellCall, texts: tuple[str, ...], taints: Taints) -> Value:
     decoded = tuple(map(decode_escapes, texts))
     hidden = any(re.search(r"(?:\\x?[0-9a-fA-F]{2,3}){3}", text) for text in texts)
     if hidden:
-        taints |= {Taint(call.line, Origin.DECODED, f"escaped letters of {call.base}")}
+        taints |= {Taint(call.line, TaintOrigin.DECODED, f"escaped letters of {call.base}")}
     return Value(decoded, taints)
 
 
-TEXT_COMMANDS: dict[str, Callable[[Call], Value]] = {
+TEXT_COMMANDS: dict[str, Callable[[ShellCall], Value]] = {
     **dict.fromkeys(_FILTERS, _filter),
     "sed": _sed,
     "echo": _echo,

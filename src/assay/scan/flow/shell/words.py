@@ -1,12 +1,12 @@
-"""The words of a shell script: text, variables, quotes and substitutions, read tolerantly."""
+"""Tolerant parsing of the words of a shell script: text, variables, quotes and substitutions."""
 
 import re
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-# Substitutions nested deeper than this are read as plain text; nobody writes them by hand.
+# Deeper substitutions are read as plain text; no person writes them.
 _DEPTH = 24
-# Repetitions are bounded wherever a missing end would have them searched for again from every beginning.
+# Repeats are bounded wherever a missing end would be searched for again from every start.
 _VARIABLE = re.compile(r"\$(?:(\w+)|([@*#?$!-])|\{[!#]?(\w+|[@*])([^}\n]{0,200})\})")
 _PLAIN = re.compile(r"[^\s'\"\\$`|&;()<>#{}]+")
 _ARITHMETIC = re.compile(r"\(\([^()\n]{0,200}(?:\([^()\n]{0,200}\)[^()\n]{0,200}){0,20}\)\)")
@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|[0-7]{1,3})")
 _MARK = re.compile(r"[\"\\$`]")
 
 
-class Piece(Enum):
+class PartKind(Enum):
     TEXT = auto()
     VARIABLE = auto()
     OUTPUT = auto()  # $(…) and `…`
@@ -22,10 +22,10 @@ class Piece(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One piece of a word: text, a variable's name, or a script whose output stands here."""
+class WordPart:
+    """One part of a word: text, the name of a variable, or a script whose output is inserted."""
 
-    piece: Piece
+    kind: PartKind
     text: str = ""
     script: tuple["Pipeline", ...] = ()
     encoded: bool = False
@@ -33,15 +33,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    parts: tuple[Part, ...]
+    parts: tuple[WordPart, ...]
     line: int
-    # The word was cut by quotes or backslashes where none are needed, as in c""url.
+    # True if the word is interrupted by unnecessary quotes or backslashes, as in c""url.
     broken: bool = False
 
     @property
     def plain(self) -> str:
-        """The text of a word without variables, else nothing."""
-        return "".join(p.text for p in self.parts) if all(p.piece is Piece.TEXT for p in self.parts) else ""
+        """The text of a word without expansions, otherwise empty."""
+        return "".join(p.text for p in self.parts) if all(p.kind is PartKind.TEXT for p in self.parts) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Redirection:
 
 
 @dataclass(slots=True)
-class Command:
+class ShellCommand:
     line: int
     words: list[Word] = field(default_factory=list)
     redirections: list[Redirection] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Command:
 
 @dataclass(slots=True)
 class Pipeline:
-    commands: list[Command]
+    commands: list[ShellCommand]
 
     @property
     def line(self) -> int:
@@ -68,7 +68,7 @@ class Pipeline:
 
 
 class WordReader:
-    """Reads words by index; what stands in a substitution is read by the same reader, one level deeper."""
+    """Parses words by index, and nested substitutions recursively."""
 
     def __init__(self, code: str, line: int = 1, depth: int = 0) -> None:
         self.code = code
@@ -76,17 +76,17 @@ class WordReader:
         self.line = line
         self.depth = depth
         self.too_deep = False
-        self.awaited: list[tuple[Command, str, bool]] = []
+        self.awaited: list[tuple[ShellCommand, str, bool]] = []
         self.last_quote = {mark: code.rfind(mark) for mark in "'\"`"}
 
     def script(self, *, inside: bool) -> list[Pipeline]:
-        """Pipelines to the end, or to the parenthesis that closes a substitution; what reads them is built above."""
+        """Parse pipelines to the end, or to the parenthesis that closes a substitution; implemented by a subclass."""
         raise NotImplementedError
 
     def word(self, *, after_redirection: bool = False) -> Word:
-        """One word; always takes at least one character, so that reading goes on whatever stands there."""
+        """Parse one word. Always consumes at least one character, so that parsing proceeds."""
         line, begin = self.line, self.at
-        parts: list[Part] = []
+        parts: list[WordPart] = []
         broken = False
         while self.at < len(self.code):
             char = self.code[self.at]
@@ -108,26 +108,26 @@ class WordReader:
             elif not self._expansion(parts):
                 match = _PLAIN.match(self.code, self.at)
                 end = match.end() if match else self.at + 1
-                parts.append(Part(Piece.TEXT, self.code[self.at : end]))
+                parts.append(WordPart(PartKind.TEXT, self.code[self.at : end]))
                 self.at = end
         return Word(tuple(parts), line, broken)
 
-    def _quoted(self, mark: str, parts: list[Part]) -> None:
+    def _quoted(self, mark: str, parts: list[WordPart]) -> None:
         self.at += 1
-        if self.last_quote[mark] < self.at:  # an apostrophe that is never closed is a letter
-            parts.append(Part(Piece.TEXT, mark))
+        if self.last_quote[mark] < self.at:  # an apostrophe that is never closed is a literal
+            parts.append(WordPart(PartKind.TEXT, mark))
         elif mark == "'":
             end = self.code.find("'", self.at)
             text = self.code[self.at : end]
             self.line += text.count("\n")
             self.at = end + 1
-            parts.append(Part(Piece.TEXT, text))
+            parts.append(WordPart(PartKind.TEXT, text))
         else:
             parts.extend(self.expansions('"'))
 
-    def expansions(self, closing: str) -> tuple[Part, ...]:
-        """The parts up to the closing quote, or to the end."""
-        parts: list[Part] = []
+    def expansions(self, closing: str) -> tuple[WordPart, ...]:
+        """Parse the parts up to the closing quote, or to the end."""
+        parts: list[WordPart] = []
         text: list[str] = []
         while self.at < len(self.code):
             char = self.code[self.at]
@@ -141,7 +141,7 @@ class WordReader:
                 self.at += 2
             elif char in "$`":
                 if text:
-                    parts.append(Part(Piece.TEXT, "".join(text)))
+                    parts.append(WordPart(PartKind.TEXT, "".join(text)))
                     text = []
                 if not self._expansion(parts):
                     text.append(char)
@@ -152,29 +152,29 @@ class WordReader:
                 self.line += self.code.count("\n", self.at, end)
                 self.at = end
         if text:
-            parts.append(Part(Piece.TEXT, "".join(text)))
+            parts.append(WordPart(PartKind.TEXT, "".join(text)))
         return tuple(parts)
 
-    def _escaped(self, parts: list[Part]) -> bool:
-        """A backslash outside of quotes; true if it hides nothing that needs hiding."""
+    def _escaped(self, parts: list[WordPart]) -> bool:
+        """Parse a backslash outside quotes. Returns true if escaping was unnecessary."""
         following = self.code[self.at + 1 : self.at + 2]
         self.at += 2
         if following == "\n":
             self.line += 1
             return False
-        parts.append(Part(Piece.TEXT, following))
+        parts.append(WordPart(PartKind.TEXT, following))
         return following.isalpha()
 
-    def _stream(self, parts: list[Part]) -> None:
+    def _stream(self, parts: list[WordPart]) -> None:
         if self.code.startswith("(", self.at + 1):
             self.at += 2
-            parts.append(Part(Piece.STREAM, script=self._nested()))
+            parts.append(WordPart(PartKind.STREAM, script=self._nested()))
         else:
-            parts.append(Part(Piece.TEXT, self.code[self.at]))
+            parts.append(WordPart(PartKind.TEXT, self.code[self.at]))
             self.at += 1
 
-    def _expansion(self, parts: list[Part]) -> bool:
-        """A variable or a substitution at this place, if there is one."""
+    def _expansion(self, parts: list[WordPart]) -> bool:
+        """Parse a variable or substitution at this position, if there is one."""
         code, at = self.code, self.at
         if code[at] == "`":
             return self._backticks(parts)
@@ -182,10 +182,10 @@ class WordReader:
             return False
         if code.startswith("$((", at) and (match := _ARITHMETIC.match(code, at + 1)):
             self.at = match.end()
-            parts.append(Part(Piece.VARIABLE, "#arithmetic"))
+            parts.append(WordPart(PartKind.VARIABLE, "#arithmetic"))
         elif code.startswith("$(", at):
             self.at += 2
-            parts.append(Part(Piece.OUTPUT, script=self._nested()))
+            parts.append(WordPart(PartKind.OUTPUT, script=self._nested()))
         elif code.startswith("$'", at):
             self._ansi_quoted(parts)
         elif code.startswith('$"', at):
@@ -193,7 +193,7 @@ class WordReader:
         elif match := _VARIABLE.match(code, at):
             self.at = match.end()
             name = match[1] or match[2] or match[3]
-            parts.append(Part(Piece.VARIABLE, name, encoded=bool(match[4] and match[4][0] == ":")))
+            parts.append(WordPart(PartKind.VARIABLE, name, encoded=bool(match[4] and match[4][0] == ":")))
         else:
             return False
         return True
@@ -209,18 +209,18 @@ class WordReader:
         self.depth -= 1
         return script
 
-    def _backticks(self, parts: list[Part]) -> bool:
+    def _backticks(self, parts: list[WordPart]) -> bool:
         if self.last_quote["`"] <= self.at or self.depth >= _DEPTH:
             return False
         end = self.code.find("`", self.at + 1)
         inner = type(self)(self.code[self.at + 1 : end], self.line, self.depth + 1)
-        parts.append(Part(Piece.OUTPUT, script=tuple(inner.script(inside=False))))
+        parts.append(WordPart(PartKind.OUTPUT, script=tuple(inner.script(inside=False))))
         self.too_deep |= inner.too_deep
         self.line += self.code.count("\n", self.at, end)
         self.at = end + 1
         return True
 
-    def _ansi_quoted(self, parts: list[Part]) -> None:
+    def _ansi_quoted(self, parts: list[WordPart]) -> None:
         end = self.at + 2
         while end < len(self.code) and self.code[end] != "'":
             end += 2 if self.code[end] == "\\" else 1
@@ -229,11 +229,11 @@ class WordReader:
         self.at = end + 1
         decoded = decode_escapes(text)
         hidden = decoded != text and any(char.isalnum() for char in decode_escapes(" ".join(_ESCAPED.findall(text))))
-        parts.append(Part(Piece.TEXT, decoded, encoded=hidden))
+        parts.append(WordPart(PartKind.TEXT, decoded, encoded=hidden))
 
 
 def decode_escapes(text: str) -> str:
-    """Text with \\x41, \\u0041 and \\101 replaced by the letters they stand for."""
+    """Decode \\x41, \\u0041 and \\101."""
 
     def letter(match: re.Match[str]) -> str:
         digits = match[0][1:]
@@ -248,8 +248,8 @@ def _next_mark(code: str, at: int) -> int:
     return match.start() if match else len(code)
 
 
-def _is_cut(parts: list[Part], before: int, code: str, at: int) -> bool:
-    """Whether a quoted letter or two stand inside a word of letters, as in c'u'rl."""
+def _is_cut(parts: list[WordPart], before: int, code: str, at: int) -> bool:
+    """Return true if one to three quoted letters are within a word, as in c'u'rl."""
     if len(parts) != before + 1 or not parts[-1].text.isalpha() or before == 0:
         return False
     return parts[before - 1].text[-1:].isalpha() and len(parts[-1].text) <= 3 and code[at : at + 1].isalpha()

@@ -1,4 +1,4 @@
-"""What is known of a value of a program while the program is read."""
+"""Abstract values of a program: possible texts, taints, names and elements."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from assay.scan.flow.taint import (
     NAMED,
     NOTHING,
     PRINTED_BY,
-    Given,
+    CodeContext,
     Taint,
     Taints,
     merge_taints,
@@ -21,77 +21,77 @@ _ITEMS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The texts it may be, where it comes from, the names it goes by (os.system, socket.socket()), and its elements."""
+class ProgramValue:
+    """An abstract value: possible texts, taints, qualified names (os.system, socket.socket()) and elements."""
 
     texts: tuple[str, ...] = ()
     taints: Taints = NOTHING
     names: tuple[str, ...] = ()
-    items: tuple["Known", ...] | None = None
+    items: tuple["ProgramValue", ...] | None = None
 
     @property
-    def known(self) -> str | None:
-        """The one text it is, if nothing of it is open."""
+    def known_text(self) -> str | None:
+        """The only possible text, if it has no unknown parts."""
         if len(self.texts) == 1 and HOLE not in self.texts[0] and NAMED not in self.texts[0]:
             return self.texts[0]
         return None
 
-    def with_taints(self, *taints: Taint) -> "Known":
-        return Known(self.texts, merge_taints((self.taints, frozenset(taints))), self.names, self.items)
+    def with_taints(self, *taints: Taint) -> "ProgramValue":
+        return ProgramValue(self.texts, merge_taints((self.taints, frozenset(taints))), self.names, self.items)
 
 
-UNKNOWN = Known()
+UNKNOWN = ProgramValue()
 
 
-def any_of(values: Iterable[Known]) -> Known:
-    """One value that may be any of these."""
+def any_of(values: Iterable[ProgramValue]) -> ProgramValue:
+    """Return a value that may be any of these."""
     values = [value for value in values if value is not UNKNOWN]
     if len(values) <= 1:
         return values[0] if values else UNKNOWN
     names = tuple(dict.fromkeys(name for value in values for name in value.names))[:_NAMES]
     items = values[0].items if all(value.items == values[0].items for value in values) else None
-    return Known(merge_texts(v.texts for v in values), one_of(v.taints for v in values), names, items)
+    return ProgramValue(merge_texts(v.texts for v in values), one_of(v.taints for v in values), names, items)
 
 
-def all_of(values: Iterable[Known]) -> Known:
-    """A collection of these."""
+def all_of(values: Iterable[ProgramValue]) -> ProgramValue:
+    """Return a collection of these values."""
     values = list(values)
-    return Known((), merge_taints(v.taints for v in values), (), items_of(values))
+    return ProgramValue((), merge_taints(v.taints for v in values), (), items_of(values))
 
 
-def items_of(values: Sequence[Known]) -> tuple[Known, ...] | None:
-    """The elements of a collection, if they are few; a list in a list in a list is only known to be one."""
+def items_of(values: Sequence[ProgramValue]) -> tuple[ProgramValue, ...] | None:
+    """Return the elements of a collection, or None if there are too many. Nesting is limited to two levels."""
     if len(values) > _ITEMS:
         return None
     return tuple(_flat(value) if value.items else value for value in values)
 
 
-def _flat(value: Known) -> Known:
+def _flat(value: ProgramValue) -> ProgramValue:
     if any(item.items is not None for item in value.items or ()):
-        return Known(value.texts, value.taints, value.names)
+        return ProgramValue(value.texts, value.taints, value.names)
     return value
 
 
 @dataclass(slots=True)
 class Routine:
-    """A function of the program: what it is called with and what it returns, joined over all calls."""
+    """A function of the program: its parameters and return value, joined over all calls."""
 
-    parameters: dict[str, Known] = field(default_factory=dict)
-    returned: Known = UNKNOWN
+    parameters: dict[str, ProgramValue] = field(default_factory=dict)
+    returned: ProgramValue = UNKNOWN
     polled: bool = False
 
 
 @dataclass(slots=True)
-class Scope:
-    """The variables of a function, and those around it."""
+class VariableScope:
+    """The variables of a function, and the enclosing scope."""
 
     name: str
-    variables: dict[str, Known]
-    outer: "Scope | None" = None
+    variables: dict[str, ProgramValue]
+    outer: "VariableScope | None" = None
     owner: str = ""
 
-    def find(self, name: str) -> Known | None:
-        scope: Scope | None = self
+    def find(self, name: str) -> ProgramValue | None:
+        scope: VariableScope | None = self
         while scope is not None:
             if name in scope.variables:
                 return scope.variables[name]
@@ -99,8 +99,8 @@ class Scope:
         return None
 
 
-def command_of(value: Known) -> tuple[tuple[str, ...], Taints]:
-    """A command line as a shell would be given it; lists are written out, what is tainted becomes a hole."""
+def command_of(value: ProgramValue) -> tuple[tuple[str, ...], Taints]:
+    """Return the possible command lines as a shell reads them. Lists are quoted, and tainted variables become holes."""
     if value.items is None:
         return tuple(_with_hole(text, value.taints) for text in value.texts or (HOLE,)), value.taints
     words = []
@@ -118,13 +118,13 @@ def _with_hole(text: str, taints: Taints) -> str:
     return "".join(piece if at % 2 == 0 else HOLE for at, piece in enumerate(text.split(NAMED)))
 
 
-def given_of(taints: Taints, command: str, files: dict[str, Taints]) -> Given:
-    """What a command inherits: taints for its holes, and the files that it names."""
+def command_context(taints: Taints, command: str, files: dict[str, Taints]) -> CodeContext:
+    """Return the context of a command: the taints of its holes, and the files that it names."""
     held = ((key, taints) for key, taints in files.items() if taints and len(key) > 2)
     named = tuple((key, taints) for key, taints in held if _called(key) in command)
-    return Given(taints, named[:8])
+    return CodeContext(taints, named[:8])
 
 
 def _called(key: str) -> str:
-    """How a command names a file; a script that is run may be called from anywhere."""
+    """Return the name by which a command refers to a file. A script may be called from any folder."""
     return key.rpartition("/")[2].removeprefix(PRINTED_BY) if key.startswith(PRINTED_BY) else key

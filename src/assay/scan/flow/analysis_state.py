@@ -1,18 +1,18 @@
-"""What is known while any code is read, whatever its language: its files, and what was found so far."""
+"""State of the analysis of code in any language: files and flows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from assay.scan.flow.sensitive import is_ordinary_startup, persistent_place, personal_files, secret_of_path
+from assay.scan.flow.sensitive import is_ordinary_startup, persistence_kind, personal_files, secret_of_path
 from assay.scan.flow.taint import (
     HOLE,
     NOTHING,
     PRINTED_BY,
+    AnalyseCode,
+    CodeContext,
     Files,
     Flow,
     FlowKind,
-    Given,
-    ReadCode,
     Taints,
     flow_of,
     flows_of_running,
@@ -22,13 +22,13 @@ from assay.scan.flow.taint import (
 
 
 @dataclass(slots=True)
-class ReadingState:
-    read: ReadCode
-    given: Given
+class AnalysisState:
+    read: AnalyseCode
+    context: CodeContext
     files: dict[str, Taints] = field(default_factory=dict)
     flows: dict[tuple[FlowKind, int], Flow] = field(default_factory=dict)
     loops_forever: int = 0
-    # What scripts print that ship with this one, by their names; made when somebody asks.
+    # Output of the other scripts of the skill by file name, built on first use.
     scripts: dict[str, list[tuple[str, Taints]]] | None = None
 
     @property
@@ -45,8 +45,8 @@ class ReadingState:
     def run(self, taints: Taints, line: int, sink: str) -> None:
         self.report(flows_of_running(taints, line, sink, polling=self.polling))
 
-    def held_by(self, paths: Sequence[str], line: int) -> list[Taints]:
-        """What stands in files: what was written to them here, or the secrets that they hold."""
+    def content_of(self, paths: Sequence[str], line: int) -> list[Taints]:
+        """Return the taints of files: what was written to them here, and the secrets that they hold."""
         found: list[Taints] = []
         for path in paths:
             found.append(self.files.get(self.key_of(path), NOTHING))
@@ -55,10 +55,10 @@ class ReadingState:
         return found
 
     def printed_by(self, path: str) -> Taints:
-        """What a script prints that ships with this one: of several with this name, those at this path."""
+        """Return the output of another script of the skill; of several with this name, those whose path matches."""
         if self.scripts is None:
             self.scripts = {}
-            for key, held in self.given.files:
+            for key, held in self.context.files:
                 if key.startswith(PRINTED_BY):
                     script = key.removeprefix(PRINTED_BY)
                     self.scripts.setdefault(script.rpartition("/")[2], []).append((script, held))
@@ -67,19 +67,19 @@ class ReadingState:
         return merge_taints(there or [held for _, held in named])
 
     def key_of(self, path: str) -> str:
-        """The same text for the same file, however it is written: without `./`, and with `~` for the home folder."""
+        """Return the canonical spelling of a path: without `./`, and with `~` for the home folder."""
         while path.startswith("./"):
             path = path[2:]
         return path.replace("${HOME}", "~").replace("$HOME", "~")
 
-    def left_behind(self) -> Files:
-        """What files hold in the end, where a path says which file it is."""
+    def written_files(self) -> Files:
+        """Return the final content of files whose path is known."""
         held = ((path, taints) for path, taints in self.files.items() if taints and HOLE not in path)
         return tuple((path, taints) for path, taints in held if not path.startswith(("&", "/dev/")))
 
-    def report_if_kept(self, path: str, texts: Sequence[str], taints: Taints, line: int, sink: str) -> None:
-        """Report a file that is obeyed later, unless what is written to it is what everybody writes there."""
-        place = persistent_place(path)
+    def report_persistence(self, path: str, texts: Sequence[str], taints: Taints, line: int, sink: str) -> None:
+        """Report a file that is executed or loaded later, unless the content is ordinary for it."""
+        place = persistence_kind(path)
         if not place or (place == "startup" and texts and all(map(is_ordinary_startup, texts))):
             return
         known = [text for text in texts if text.strip(HOLE)]
