@@ -1,4 +1,4 @@
 """Assay: a registry that proves what it checked about agent skills."""
 
-# Here, because asking the installed package for it costs every command some hundredths of a second.
+# Defined here because reading it from package metadata slows down every command.
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""`python -m assay` is the same as `assay`."""
+"""Entry point of `python -m assay`."""
 
 from assay.cli.main import run
 

@@ -1,4 +1,4 @@
-"""Scratch folders: temporary, and gone also after the process that made them was killed."""
+"""Scratch folders that do not outlive their process, and files written atomically."""
 
 import fcntl
 import os
@@ -6,24 +6,25 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
 
 import structlog
 
 log = structlog.get_logger()
 PREFIX = "assay-scratch-"
-# Whoever makes a folder has locked it long before.
+# A younger folder may have been created, but not locked yet.
 OLD_SECONDS = 3_600
 
 
 @contextmanager
 def scratch_folder(purpose: str) -> Iterator[Path]:
-    """An empty folder for as long as the block lasts. Those that dead processes have left are removed first."""
+    """Yield an empty folder that is removed afterwards; first remove the folders of dead processes."""
     sweep_once(tempfile.gettempdir())
     with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{purpose}-") as name:
-        # The kernel gives the lock back when the process ends, however it ends.
+        # The kernel releases the lock when the process ends, even if it is killed.
         lock = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -33,25 +34,36 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
 
 
 @cache
-def sweep_once(place: str) -> None:
-    """Remove the folders that nobody holds any more, once a process."""
-    for folder in Path(place).glob(f"{PREFIX}*"):
+def sweep_once(parent: str) -> None:
+    """Remove unlocked scratch folders, once per process."""
+    for folder in Path(parent).glob(f"{PREFIX}*"):
         if _is_left_behind(folder):
             try:
                 shutil.rmtree(folder)
-            except OSError as problem:  # two processes may sweep at once; what stays is in nobody's way
-                log.warning("A scratch folder cannot be removed", folder=str(folder), problem=str(problem))
+            except OSError as error:  # another process may sweep at the same time
+                log.warning("Failed to remove a scratch folder", folder=str(folder), error=str(error))
 
 
 def _is_left_behind(folder: Path) -> bool:
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # it has just gone, is somebody else's, or is no folder
+    except OSError:  # removed meanwhile, owned by another user, or not a folder
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return time.time() - os.fstat(lock).st_mtime > OLD_SECONDS
-    except OSError:  # somebody holds it, or there are no locks here: then it stays
+    except OSError:  # locked, or the file system has no locks: keep it
         return False
     finally:
         os.close(lock)
+
+
+def write_once(file: Path, content: bytes) -> None:
+    """Write a private file (mode 0600) unless it exists. Atomic: of concurrent processes, the first one wins."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{token_hex(4)}")
+    draft.touch(mode=0o600)
+    draft.write_bytes(content)
+    with suppress(FileExistsError):
+        os.link(draft, file)
+    draft.unlink()

@@ -1,1 +1,1 @@
-"""The nouns: values without I/O that every chapter of the story passes on."""
+"""Domain types: immutable values without I/O."""

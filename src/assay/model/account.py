@@ -1,4 +1,4 @@
-"""People who may sign in, and who is asking."""
+"""Accounts and callers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from uuid import UUID
 
 
 class Role(StrEnum):
-    """What an account may do."""
+    """The role of an account."""
 
     USER = "USER"
     SUPER_ADMIN = "SUPER_ADMIN"
@@ -15,7 +15,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody who may sign in: with GitHub, known by its numeric id, or with a password kept here."""
+    """A person who signs in with GitHub (identified by the numeric id) or with a local password."""
 
     id: UUID
     login: str
@@ -26,13 +26,12 @@ class Account:
 
     @property
     def is_disabled(self) -> bool:
-        """Whether nobody can sign in with it any more."""
         return self.disabled_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is asking; `name` is what history and audit show. `by_token`: a program that a person gave a token to."""
+    """The sender of a request. History and audit show `name`; `by_token` marks requests with an API token."""
 
     account_id: UUID | None
     name: str
@@ -41,7 +40,6 @@ class Caller:
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether a person with an account is asking."""
         return self.account_id is not None
 
 

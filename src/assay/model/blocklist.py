@@ -1,4 +1,4 @@
-"""The blocklist: what nobody may publish, and why."""
+"""Blocklist entries and their targets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from assay.model.finding import Severity
 
 
 class Threat(StrEnum):
-    """What is bad about it. The names are those that clients of the old platform know."""
+    """The kind of threat. Clients of the old platform know these names."""
 
     CREDENTIAL_THEFT = "credential-theft"
     DATA_EXFILTRATION = "data-exfiltration"
@@ -23,11 +23,11 @@ class Threat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What is blocked: these bytes wherever they turn up; a skill of one repository, or all of it; or a name anywhere.
+class BlocklistTarget:
+    """A content anywhere, a repository or one skill in it, or a skill name in all repositories (`everywhere`).
 
-    A name alone is the widest of them, and has to be asked for as such: `everywhere`. Something that is asked about has
-    its repository's `former_names` too: to be called otherwise from now on is no way off the list.
+    When a target describes a skill to be checked, `former_names` are earlier names of its repository, so that renaming
+    it does not evade an entry.
     """
 
     content_digest: str | None = None
@@ -36,24 +36,21 @@ class Target:
     everywhere: bool = False
     former_names: tuple[str, ...] = ()
 
-    def is_about(self, asked: "Target") -> bool:
-        """Whether an entry with this target is about what is asked: its bytes, its repository or the skill in it, or
-        its name anywhere.
-        """
+    def applies_to(self, skill: "BlocklistTarget") -> bool:
         if self.content_digest is not None:
-            return self.content_digest == asked.content_digest
+            return self.content_digest == skill.content_digest
         if self.repository is None:
-            return self.everywhere and self.skill_name == asked.skill_name
-        is_of_repository = self.repository in (asked.repository, *asked.former_names)
-        return is_of_repository and self.skill_name in (None, asked.skill_name)
+            return self.everywhere and self.skill_name == skill.skill_name
+        is_in_repository = self.repository in (skill.repository, *skill.former_names)
+        return is_in_repository and self.skill_name in (None, skill.skill_name)
 
 
 @dataclass(frozen=True, slots=True)
 class BlocklistEntry:
-    """One entry; it holds until it is lifted."""
+    """An entry, in force until it is lifted."""
 
     id: UUID
-    target: Target
+    target: BlocklistTarget
     threat: Threat
     severity: Severity
     reason: str

@@ -1,11 +1,11 @@
-"""Categories: the one shelf a skill stands on, by what it says of itself."""
+"""Categories of skills."""
 
 import re
 from enum import StrEnum
 
 
 class Category(StrEnum):
-    """The shelves."""
+    """The category of a skill: the one its author declares, else derived from its name and description."""
 
     DEVELOPMENT = "development"
     TESTING = "testing"
@@ -22,7 +22,7 @@ class Category(StrEnum):
     OTHER = "other"
 
 
-# In the order in which they are asked: what is narrow before what is wide.
+# In order of precedence: narrow categories before wide ones.
 _WORDS = {
     Category.SECURITY: r"secur\w*|vulnerab\w*|pentest\w*|threat\w*|malware|owasp|forensic\w*|exploit\w*",
     Category.TESTING: r"tests?|testing|playwright|pytest|jest|cypress|e2e|qa|coverage",
@@ -39,21 +39,21 @@ _WORDS = {
 }
 _PATTERNS = {category: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for category, words in _WORDS.items()}
 _KNOWN = frozenset(category.value for category in Category)
-_MOST_LOOKED_AT = 2_000
+_MAX_DESCRIPTION = 2_000
 
 
 def category_of(declared: str | None, name: str, description: str) -> Category:
-    """The category that the author declared, if it is one; else the first that a word of the name or most words of the
-    description speak for.
+    """Return the declared category if it is valid; else the first that matches the name; else the one with the most
+    matches in the description.
     """
-    wanted = (declared or "").strip().lower()
-    if wanted in _KNOWN:
-        return Category(wanted)
+    normalised = (declared or "").strip().lower()
+    if normalised in _KNOWN:
+        return Category(normalised)
     title = re.sub(r"[-_/]", " ", name)
     by_name = next((category for category, pattern in _PATTERNS.items() if pattern.search(title)), None)
     if by_name is not None:
         return by_name
-    said = description[:_MOST_LOOKED_AT]
-    votes = {category: len(pattern.findall(said)) for category, pattern in _PATTERNS.items()}
+    text = description[:_MAX_DESCRIPTION]
+    votes = {category: len(pattern.findall(text)) for category, pattern in _PATTERNS.items()}
     best = max(votes, key=lambda category: votes[category])
     return best if votes[best] else Category.OTHER

@@ -1,17 +1,17 @@
-"""What can happen to the catalogue: the kinds of entries of the change feed."""
+"""Kinds of entries in the change feed."""
 
 from enum import StrEnum
 
 
 class ChangeKind(StrEnum):
-    """One kind of change. The first two are the queue's own, and not public."""
+    """The kind of a change. `submission` and `bulk` concern the queue and are not public."""
 
     SUBMISSION = "submission"
     BULK = "bulk"
-    # A skill is listed, with its first version.
+    # A new listing with its first version.
     PUBLISH = "publish"
     VERSION = "version"
-    # A version that existed is the live one again, or what is said of the live one has changed.
+    # An existing version became current again, or data about the current version changed.
     UPDATE = "update"
     YANK = "yank"
     UNYANK = "unyank"
@@ -24,7 +24,7 @@ class ChangeKind(StrEnum):
     UNBLOCK = "unblock"
     RENAME = "rename"
     TOMBSTONE = "tombstone"
-    # A listing that was not live is live again.
+    # A listing became live again.
     RESTORE = "restore"
 
 

@@ -1,4 +1,4 @@
-"""The time, as a dependency."""
+"""The clock as an injected dependency."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True)
 class Clock:
-    """Gives the time; tests give their own."""
+    """The source of the current time; tests pass their own."""
 
     read: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def now(self) -> datetime:
-        """The time now, with its zone."""
+        """Return the current time with its time zone."""
         return self.read()

@@ -1,4 +1,4 @@
-"""A deep scan: one external tool looking at one content, after it is published."""
+"""Deep scans of published content by external tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from uuid import UUID
 
 from assay.model.finding import Finding
 
-MOST_FINDINGS = 100
+MAX_FINDINGS = 100
 
 
 class DeepTool(StrEnum):
-    """The tools that the registry knows by name."""
+    """A tool for deep scans."""
 
     SEMGREP = "semgrep"
     NJSSCAN = "njsscan"
@@ -21,13 +21,13 @@ class DeepTool(StrEnum):
 
 
 class DeepStatus(StrEnum):
-    """Where a deep scan stands. A tool that failed has said nothing of the skill; nor has one that has not run."""
+    """The status of a deep scan. `error` is a failure of the tool and says nothing about the skill."""
 
     PENDING = "pending"
     RUNNING = "running"
     CLEAN = "clean"
     FINDINGS = "findings"
-    # None of its files is of a kind that the tool looks at.
+    # The content has no file of a type that the tool examines.
     NOT_APPLICABLE = "not_applicable"
     ERROR = "error"
 
@@ -38,7 +38,7 @@ RESULTS = frozenset(DeepStatus) - WAITING
 
 @dataclass(frozen=True, slots=True)
 class DeepScan:
-    """One scan as it is kept. The commit is the one that it was dispatched for."""
+    """A stored scan of one content by one tool, dispatched for `commit`."""
 
     id: UUID
     content_digest: str
@@ -47,19 +47,19 @@ class DeepScan:
     tool_version: str | None
     status: DeepStatus
     findings: tuple[Finding, ...]
-    # How many more there were than are kept.
+    # Number of findings beyond the stored ones.
     left_out: int
     error: str | None
     attempts: int
     created_at: datetime
     finished_at: datetime | None
-    # What the kernel of the node refused to take from the tool, by name.
+    # Cage restrictions that the kernel of the scan node does not support, with the reason.
     sandbox: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class DeepResult:
-    """What a tool says of one content."""
+    """The result of one tool for one content."""
 
     status: DeepStatus
     findings: tuple[Finding, ...] = ()

@@ -1,4 +1,4 @@
-"""Finding skills that nobody has submitted: what sources find, and what becomes of it."""
+"""Discovery: candidates, their records, and discovery runs."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 from assay.model.repository import RepositoryName
 
-# So many repositories are looked into at once, and so many new ones are taken in a run at the most.
+# Repositories inspected concurrently, and the maximum of new ones per run.
 DISCOVERY_BATCH_SIZE = 20
-MOST_RESULTS = 5_000
+MAX_RESULTS_PER_RUN = 5_000
 SOURCE_NAMES = ("code-search", "topics", "organisations", "events", "npm", "marketplaces", "registries", "list")
 
 
 class RegistryKind(StrEnum):
-    """How another registry lists what it has."""
+    """The listing protocol of another registry."""
 
     WELL_KNOWN = "well-known"
     SKILLS_SH = "skills-sh"
@@ -22,10 +22,10 @@ class RegistryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A repository that may hold skills.
+    """A repository that may contain skills.
 
-    `changed_at` and `paths` say why a known one may be worth another look: it has changed since, or has a skill at a
-    path that was not there. One that is `known_only` is of interest only if it was found before.
+    A known repository is inspected again if `changed_at` is newer or `paths` has a new path. A `known_only` candidate
+    is ignored unless the repository is known.
     """
 
     repository: RepositoryName
@@ -35,7 +35,7 @@ class Candidate:
 
 
 class RecordState(StrEnum):
-    """What became of a repository that was found."""
+    """The state of a discovered repository."""
 
     FOUND = "found"
     SUBMITTED = "submitted"
@@ -45,7 +45,7 @@ class RecordState(StrEnum):
 
 
 class RunOutcome(StrEnum):
-    """How a run ended. What is not complete goes on where it stopped."""
+    """The end of a run. All but COMPLETE resume from their checkpoint."""
 
     COMPLETE = "complete"
     CAPPED = "capped"
@@ -59,8 +59,8 @@ class RunOutcome(StrEnum):
 
 
 @dataclass
-class Tally:
-    """What a run did: repositories found, new among them and looked into; skills enqueued and known already."""
+class RunCounters:
+    """Counters of a run: repositories found, new and inspected; skills enqueued and already known."""
 
     found: int = 0
     new: int = 0

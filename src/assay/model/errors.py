@@ -1,26 +1,26 @@
-"""What can go wrong, as the caller must understand it.
+"""Errors that callers are expected to handle.
 
 AssayError
-├── Invalid        the request is wrong; the message says what and where
-│   └── NoSkill        what was named holds no skill
-├── NotFound       there is no such thing
-├── Gone           there was such a thing; the message says why it is no more
-├── Ambiguous      several things have this name; `choices` are their full names
-├── Conflict       the thing has changed meanwhile, or the name is taken
-├── Unauthenticated    the caller has not said who it is, or not proved it
-├── Forbidden      the caller may not do this
-├── Throttled      the caller has tried too often; again after `retry_after_seconds`
-└── Unavailable    the world's fault; try again after `retry_after_seconds`
-    ├── RateLimited    a budget of the outside world is spent until then
-    ├── Refused        the outside world knows what we want and does not let us
-    └── ScannerError   a scanner did not work, which says nothing about the skill; waiting for it is no attempt
+├── Invalid            the request is wrong; the message says what and where
+│   └── NoSkill        the repository or folder contains no skill
+├── NotFound           the object does not exist
+├── Gone               the object existed; the message says why it was removed
+├── Ambiguous          the name matches several objects; `choices` lists their full names
+├── Conflict           the object has changed in the meantime, or the name is taken
+├── Unauthenticated    credentials are missing or wrong
+├── Forbidden          the caller lacks permission
+├── Throttled          the caller exceeded a rate limit; retry after `retry_after_seconds`
+└── Unavailable        a dependency failed; retry after `retry_after_seconds`
+    ├── RateLimited    the rate limit of an external service is exhausted until then
+    ├── Refused        an external service denied access
+    └── ScannerError   a scanner failed, which says nothing about the skill and does not count as an attempt
 
-Each carries a `code`, a stable slug that clients may branch on. Anything else that is raised is a bug.
+Each error carries a `code`, a stable slug for clients. Any other exception is a bug.
 """
 
 
 class AssayError(Exception):
-    """Something went wrong that a caller can understand."""
+    """Base class of the errors in this module."""
 
     code = "error"
 
@@ -32,32 +32,22 @@ class AssayError(Exception):
 
 
 class Invalid(AssayError):
-    """The request is wrong."""
-
     code = "invalid"
 
 
 class NoSkill(Invalid):
-    """What was named holds no skill."""
-
     code = "no_skill"
 
 
 class NotFound(AssayError):
-    """There is no such thing."""
-
     code = "not_found"
 
 
 class Gone(AssayError):
-    """There was such a thing."""
-
     code = "gone"
 
 
 class Ambiguous(AssayError):
-    """Several things have this name."""
-
     code = "ambiguous"
 
     def __init__(self, message: str, *, choices: tuple[str, ...], code: str | None = None) -> None:
@@ -66,26 +56,18 @@ class Ambiguous(AssayError):
 
 
 class Conflict(AssayError):
-    """The thing has changed meanwhile."""
-
     code = "conflict"
 
 
 class Unauthenticated(AssayError):
-    """The caller has not proved who it is."""
-
     code = "unauthenticated"
 
 
 class Forbidden(AssayError):
-    """The caller may not do this."""
-
     code = "forbidden"
 
 
 class Throttled(AssayError):
-    """The caller has tried too often."""
-
     code = "too_many_attempts"
 
     def __init__(self, message: str, *, retry_after_seconds: float, code: str | None = None) -> None:
@@ -94,8 +76,6 @@ class Throttled(AssayError):
 
 
 class Unavailable(AssayError):
-    """The outside world does not answer."""
-
     code = "unavailable"
 
     def __init__(
@@ -106,18 +86,14 @@ class Unavailable(AssayError):
 
 
 class RateLimited(Unavailable):
-    """A budget of the outside world is spent."""
-
     code = "rate_limited"
 
 
 class Refused(Unavailable):
-    """The outside world does not let us; that says nothing about what is there."""
+    """Access denied by an external service; says nothing about whether the object exists."""
 
     code = "refused"
 
 
 class ScannerError(Unavailable):
-    """A scanner did not work."""
-
     code = "scanner_error"

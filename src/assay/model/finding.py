@@ -1,13 +1,26 @@
-"""A finding: what a rule saw, where, and how bad that is."""
+"""Findings and capabilities of a static scan."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from assay.model.capability import Capabilities
+# Limits of stored capabilities: number per kind, and characters each.
+MAX_CAPABILITIES = 200
+MAX_CAPABILITY_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The capabilities of a skill, sorted and without duplicates so that versions can be compared."""
+
+    hosts: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    outside_files: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 class Severity(StrEnum):
-    """How bad it would be if the finding is what it looks like."""
+    """The severity of a finding, assuming that it is a true positive."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -17,9 +30,7 @@ class Severity(StrEnum):
 
 
 class Region(StrEnum):
-    """What a finding stands in: a file that is no Markdown, or a part of one that is; or what the scanner had to decode
-    or put together.
-    """
+    """The region of a finding: a script, a part of a Markdown file, or content that was decoded or reassembled."""
 
     SCRIPT = "script"
     PROSE = "prose"
@@ -30,8 +41,8 @@ class Region(StrEnum):
     HIDDEN = "hidden"
 
     @property
-    def weighed_as(self) -> "Region":
-        """The region whose weight it has: an agent reads front matter and links as prose, and runs what was hidden."""
+    def scored_as(self) -> "Region":
+        """The region used for scoring: agents read front matter and links as prose, and run hidden content."""
         return _WEIGHED_AS.get(self, self)
 
 
@@ -40,7 +51,7 @@ _WEIGHED_AS = {Region.FRONT_MATTER: Region.PROSE, Region.LINK: Region.PROSE, Reg
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule saw in one file."""
+    """A match of one rule in one file."""
 
     rule_id: str
     family: str
@@ -51,13 +62,13 @@ class Finding:
     excerpt: str
     message: str
     remediation: str
-    # None where a skill or a file as a whole is meant.
+    # None for findings about a whole skill or file.
     region: Region | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything one engine with one ruleset has to say about one content digest."""
+    """All findings and capabilities of one static scan of one content."""
 
     engine: str
     ruleset: str

@@ -1,4 +1,4 @@
-"""Identifiers that sort by time and cannot be guessed (UUID version 7)."""
+"""UUID version 7: sortable by time, not guessable."""
 
 import secrets
 import time
@@ -6,7 +6,7 @@ from uuid import UUID
 
 
 def new_id() -> UUID:
-    """48 bits of milliseconds, then 74 random bits."""
+    """Return 48 bits of milliseconds followed by 74 random bits."""
     milliseconds = time.time_ns() // 1_000_000
     random_bits = secrets.randbits(74)
     value = milliseconds << 80 | 0x7 << 76 | (random_bits >> 62) << 64 | 0b10 << 62 | random_bits & (1 << 62) - 1

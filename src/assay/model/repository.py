@@ -1,4 +1,4 @@
-"""A repository: where skills come from, under one canonical identity."""
+"""Repositories and their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from enum import StrEnum
 
 
 class Host(StrEnum):
-    """Where a repository lives."""
+    """The kind of host."""
 
     GITHUB = "github"
     GIT = "git"
-    """Another git server; the owner begins with its name."""
+    """A git server other than GitHub; the owner starts with its host name."""
     UPLOAD = "upload"
 
 
-# Between a git server, its groups and their groups, where one part of a name must do: GitHub's owners have no such
-# character, so nobody there can take a name that belongs elsewhere.
-WITHIN = "~"
+# Joins a git server and its nested groups into one owner name. GitHub logins cannot contain it, so no GitHub account
+# can take the name of a repository on another server.
+GROUP_SEPARATOR = "~"
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryName:
-    """How people write a repository; compared without regard to case."""
+    """Host, owner and name of a repository; compare with `key`, which ignores case."""
 
     host: Host
     owner: str
@@ -32,35 +32,32 @@ class RepositoryName:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The form that is equal for all spellings."""
         return self.host.value, self.owner.lower(), self.name.lower()
 
     @property
     def server(self) -> str:
-        """The git server, of a repository that is not on GitHub."""
-        return self.owner.partition(WITHIN)[0]
+        """The host name of the git server, for repositories that are not on GitHub."""
+        return self.owner.partition(GROUP_SEPARATOR)[0]
 
     @property
     def page_url(self) -> str:
-        """Where people look at a repository of another git server. A server with a port is this machine."""
+        """The web page on another git server. A server with a port is local and has no TLS."""
         scheme = "http" if ":" in self.server else "https"
-        return f"{scheme}://{self.owner.replace(WITHIN, '/')}/{self.name}"
+        return f"{scheme}://{self.owner.replace(GROUP_SEPARATOR, '/')}/{self.name}"
 
     @property
     def clone_url(self) -> str:
-        """Where git fetches it."""
         return f"{self.page_url}.git"
 
 
-def on_server(server: str, path: Sequence[str]) -> RepositoryName:
-    """A repository of another git server, by the parts of its path."""
+def repository_on_server(server: str, path: Sequence[str]) -> RepositoryName:
     *groups, name = path
-    return RepositoryName(Host.GIT, WITHIN.join([server.lower(), *groups]), name)
+    return RepositoryName(Host.GIT, GROUP_SEPARATOR.join([server.lower(), *groups]), name)
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository as the registry knows it."""
+    """A stored repository."""
 
     id: int
     name: RepositoryName
@@ -70,7 +67,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFacts:
-    """What its host says about a repository now; a plain git server knows neither numbers nor stars."""
+    """Current facts from the host; plain git servers have neither ids nor stars."""
 
     name: RepositoryName
     host_id: int | None
@@ -80,7 +77,7 @@ class RepositoryFacts:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One file of a commit; a symbolic link is not a regular one."""
+    """A file in a commit. Symbolic links are not regular."""
 
     path: str
     size: int

@@ -1,5 +1,6 @@
-"""A skill: the listing, its versions and what certifies them."""
+"""Listings, their versions and certificates, and the filters of the catalogue."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +8,67 @@ from enum import StrEnum
 from uuid import UUID
 
 from assay.model.category import Category
-from assay.model.listing_status import Remark, Standing, VersionStatus
 from assay.model.repository import RepositoryName
 
 
+def slug_of(name: str) -> str:
+    """Return a skill name as a URL segment: lower case, dashes, letters of any alphabet."""
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
+
+
+def listing_name(repository: RepositoryName, skill_name: str) -> str:
+    """Return `owner/repository/skill` in lower case."""
+    return f"{repository.owner}/{repository.name}/{slug_of(skill_name)}".lower()
+
+
+def slug_in(name: str) -> str:
+    """Return the last segment of a listing name."""
+    return name.rpartition("/")[2]
+
+
+def repository_key(repository: RepositoryName) -> str:
+    """Return `owner/repository` in lower case, as used by the blocklist."""
+    return f"{repository.owner}/{repository.name}".lower()
+
+
+def declared_version(version: str | None) -> str | None:
+    """Return the declared version, or None for 0.0.0, which tools write as a placeholder."""
+    return None if version is None or version.strip().removeprefix("v") == "0.0.0" else version
+
+
+class ListingStatus(StrEnum):
+    """The status of a listing. Only live listings are listed, searched and counted."""
+
+    LIVE = "live"
+    # Hidden by its owner.
+    UNLISTED = "unlisted"
+    # No version is left that may be used.
+    WITHDRAWN = "withdrawn"
+    BLOCKED = "blocked"
+    # The repository no longer exists.
+    GONE = "gone"
+
+
+class VersionStatus(StrEnum):
+    """The status of a version. A yanked version is served only by its exact number; a withdrawn one never."""
+
+    LIVE = "live"
+    YANKED = "yanked"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReason:
+    """The reason for a change of status: a slug for programs, a sentence for people, time and actor."""
+
+    code: str
+    message: str
+    at: datetime
+    by: str
+
+
 class Tier(StrEnum):
-    """How far a version was examined."""
+    """The depth of the examination of a version."""
 
     SCANNED = "SCANNED"
     VERIFIED = "VERIFIED"
@@ -20,12 +76,11 @@ class Tier(StrEnum):
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether a person has looked."""
         return self is Tier.CERTIFIED
 
 
 class Method(StrEnum):
-    """Who examined it last."""
+    """The method of the latest examination."""
 
     STATIC = "static"
     JUDGE = "judge"
@@ -33,7 +88,7 @@ class Method(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """Trust in one letter and digit, T0 lowest."""
+    """The trust level, from `T0` (lowest) to `T4`."""
 
     T0 = "T0"
     T1 = "T1"
@@ -44,7 +99,7 @@ class TrustTier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What the registry says about one content digest, and its signature over that."""
+    """The signed result of an examination of one content."""
 
     tier: Tier
     method: Method
@@ -53,13 +108,13 @@ class Certificate:
     trust_tier: TrustTier
     certified_at: datetime
     hallmark: Mapping[str, object]
-    # The content alone, signed for tools that know models and nothing of skills.
+    # Signature over the content alone in the OpenSSF Model Signing format.
     oms_signature: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a skill says of itself, from its front matter."""
+    """Front matter of a SKILL.md."""
 
     name: str | None
     description: str
@@ -72,7 +127,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class SkillVersion:
-    """One immutable version of a listing."""
+    """An immutable version of a listing."""
 
     id: UUID
     version: str
@@ -82,17 +137,17 @@ class SkillVersion:
     score: int
     hallmark: Mapping[str, object]
     published_at: datetime
-    # Its place among the versions of its listing, from 1.
+    # Position among the versions of the listing, from 1.
     ordinal: int = 1
     status: VersionStatus = VersionStatus.LIVE
-    # Why it was yanked or withdrawn, and why it is better not used any more.
-    remark: Remark | None = None
-    deprecation: Remark | None = None
+    # Reasons of the current status and of a deprecation.
+    remark: StatusReason | None = None
+    deprecation: StatusReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One listing."""
+    """A listing with its current version."""
 
     id: UUID
     name: str
@@ -119,6 +174,38 @@ class Skill:
     installs: int
     trending_7d: int
     trending_30d: int
-    standing: Standing
-    # Why it is not live.
-    remark: Remark | None
+    standing: ListingStatus
+    # Reason of the current status, unless live.
+    remark: StatusReason | None
+
+
+class SkillSort(StrEnum):
+    """The sort key of a list of skills. `relevance` requires a query; all but `name` sort in descending order."""
+
+    RELEVANCE = "relevance"
+    UPDATED = "updated"
+    NEWEST = "newest"
+    INSTALLS = "installs"
+    STARS = "stars"
+    TRENDING = "trending"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFilters:
+    """Filters for a list of skills, combined with AND."""
+
+    category: Category | None = None
+    tier: Tier | None = None
+    min_trust: TrustTier | None = None
+    # The author of the listing, or the owner of its repository.
+    author: str | None = None
+    # `owner` or `owner/repo`, in lower case.
+    source: str | None = None
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def has_precomputed_total(self) -> bool:
+        """Return whether the counters know the total: they count by category and by tier, not by both."""
+        rest = (self.min_trust, self.author, self.source, self.labels)
+        return not any(rest) and (self.category is None or self.tier is None)

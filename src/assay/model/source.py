@@ -1,4 +1,4 @@
-"""A source: the files of one skill folder at one commit, and the digest that names exactly these bytes."""
+"""Sources, manifests and content digests."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,43 +9,38 @@ import msgspec
 
 
 class FileEntry(msgspec.Struct, frozen=True):
-    """One file of a manifest."""
-
     path: str
     size: int
     sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """All files of a skill folder, sorted by path. Its canonical bytes hash to the content digest."""
+    """All files of a skill folder, sorted by path."""
 
     files: tuple[FileEntry, ...]
 
     def encode(self) -> bytes:
-        """The canonical bytes: compact JSON, files in path order."""
+        """Return the canonical form, whose SHA-256 is the content digest: compact JSON, files in path order."""
         return msgspec.json.encode(self)
 
     @property
     def digest(self) -> str:
-        """`sha256:…` over the canonical bytes."""
         return digest_of(self.encode())
 
     @property
     def size_bytes(self) -> int:
-        """The sum of all file sizes."""
         return sum(entry.size for entry in self.files)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The files of one skill folder, as fetched."""
+    """The files of one skill folder as fetched at one commit."""
 
     files: Mapping[str, bytes]
     commit: str
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What these files are, by hash."""
         return Manifest(
             tuple(
                 FileEntry(path, len(content), hashlib.sha256(content).hexdigest())
@@ -55,15 +50,14 @@ class Source:
 
     @cached_property
     def digest(self) -> str:
-        """The content digest: equal exactly if every path and every byte is equal."""
+        """The content digest: equal if and only if all paths and bytes are equal."""
         return self.manifest.digest
 
     @property
     def skill_md(self) -> bytes:
-        """The instructions that an agent will read."""
         return self.files["SKILL.md"]
 
 
 def digest_of(content: bytes) -> str:
-    """`sha256:` and 64 hexadecimal digits."""
+    """Return `sha256:` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"

@@ -1,4 +1,4 @@
-"""A submission: the standing request to list one skill, and the states it travels through."""
+"""Submissions, their states and transitions, and the filters of the queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from uuid import UUID
 
-from assay.model.repository import Repository
+from assay.model.repository import Repository, RepositoryName
 
 
 class State(StrEnum):
-    """Where a submission stands. The names are those that clients of the old platform know."""
+    """The state of a submission. Clients of the old platform know these names."""
 
     RECEIVED = "RECEIVED"
     TIER1_SCANNING = "TIER1_SCANNING"
@@ -32,15 +32,15 @@ MEANING: Mapping[State, str] = MappingProxyType(
         State.RECEIVED: "waiting for a worker",
         State.TIER1_SCANNING: "fetched, static scan running",
         State.TIER2_SCANNING: "LLM judge running",
-        State.AUTO_APPROVED: "decided; the same transaction goes on to PUBLISHED",
+        State.AUTO_APPROVED: "approved; published in the same transaction",
         State.PUBLISHED: "a version is live",
-        State.NEEDS_REVIEW: "a person decides",
+        State.NEEDS_REVIEW: "waiting for a reviewer",
         State.TIER1_FAILED: "refused by the static scan, with reasons",
         State.REJECTED: "refused, with reasons",
         State.FAILED: "could not be examined after all retries (not a verdict)",
         State.BLOCKED: "blocklisted",
-        State.DEQUEUED: "taken out by an admin",
-        State.ON_HOLD: "parked by an admin",
+        State.DEQUEUED: "removed from the queue by an operator",
+        State.ON_HOLD: "held by an operator",
     }
 )
 
@@ -88,8 +88,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = MappingProxyType(
 )
 
 
-class Category(StrEnum):
-    """The groups that lists and statistics show."""
+class StateGroup(StrEnum):
+    """A group of states, as shown in lists and statistics."""
 
     ACTIVE = "active"
     PUBLISHED = "published"
@@ -100,20 +100,20 @@ class Category(StrEnum):
     ON_HOLD = "onHold"
 
 
-CATEGORIES: Mapping[Category, frozenset[State]] = MappingProxyType(
+STATE_GROUPS: Mapping[StateGroup, frozenset[State]] = MappingProxyType(
     {
-        Category.ACTIVE: frozenset({State.RECEIVED, State.TIER1_SCANNING, State.TIER2_SCANNING}),
-        Category.PUBLISHED: frozenset({State.PUBLISHED, State.AUTO_APPROVED}),
-        Category.REJECTED: frozenset({State.REJECTED, State.TIER1_FAILED, State.DEQUEUED}),
-        Category.REVIEW: frozenset({State.NEEDS_REVIEW}),
-        Category.FAILED: frozenset({State.FAILED}),
-        Category.BLOCKED: frozenset({State.BLOCKED}),
-        Category.ON_HOLD: frozenset({State.ON_HOLD}),
+        StateGroup.ACTIVE: frozenset({State.RECEIVED, State.TIER1_SCANNING, State.TIER2_SCANNING}),
+        StateGroup.PUBLISHED: frozenset({State.PUBLISHED, State.AUTO_APPROVED}),
+        StateGroup.REJECTED: frozenset({State.REJECTED, State.TIER1_FAILED, State.DEQUEUED}),
+        StateGroup.REVIEW: frozenset({State.NEEDS_REVIEW}),
+        StateGroup.FAILED: frozenset({State.FAILED}),
+        StateGroup.BLOCKED: frozenset({State.BLOCKED}),
+        StateGroup.ON_HOLD: frozenset({State.ON_HOLD}),
     }
 )
 
-ACTIVE = CATEGORIES[Category.ACTIVE]
-# States that say no: each must carry its reason.
+ACTIVE = STATE_GROUPS[StateGroup.ACTIVE]
+# States that require a reason.
 REFUSED = frozenset(
     {
         State.TIER1_FAILED,
@@ -125,17 +125,17 @@ REFUSED = frozenset(
         State.ON_HOLD,
     }
 )
-# States that a new submission of the same skill sends back to the queue.
+# States in which a resubmission returns to the queue.
 REOPENED_BY_RESUBMISSION = frozenset({State.PUBLISHED, State.TIER1_FAILED, State.REJECTED, State.FAILED})
 
 
-def category_of(state: State) -> Category:
-    """The one group a state is shown in."""
-    return next(category for category, states in CATEGORIES.items() if state in states)
+def group_of(state: State) -> StateGroup:
+    """Return the group of a state; every state belongs to exactly one."""
+    return next(category for category, states in STATE_GROUPS.items() if state in states)
 
 
 class Origin(StrEnum):
-    """The way a submission came in."""
+    """The way in which a submission was sent."""
 
     API = "api"
     UPLOAD = "upload"
@@ -146,7 +146,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something was refused: a slug for programs, a sentence for people, what to do next."""
+    """A reason for a refusal: a slug for programs, a sentence for people, and the next step for the author."""
 
     code: str
     message: str
@@ -155,7 +155,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One skill of one repository, asked to be listed."""
+    """The standing request to list one skill from one repository folder."""
 
     id: UUID
     repository: Repository
@@ -184,7 +184,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionEvent:
-    """One change of state, as it happened."""
+    """A recorded change of state."""
 
     id: int
     from_state: State | None
@@ -193,3 +193,59 @@ class SubmissionEvent:
     actor: str
     metadata: Mapping[str, object]
     created_at: datetime
+
+
+class SubmissionSort(StrEnum):
+    """The sort key of a list of submissions."""
+
+    CREATED_AT = "createdAt"
+    UPDATED_AT = "updatedAt"
+    SKILL_NAME = "skillName"
+    STATE = "state"
+    PROCESSING_ORDER = "processingOrder"
+
+
+class SortDirection(StrEnum):
+    """The direction of an order."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
+NEWEST_FIRST = frozenset({SubmissionSort.CREATED_AT, SubmissionSort.UPDATED_AT})
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionOrder:
+    """The order of a list. Sorting by state uses the order of the states; within a state the newest come first in both
+    directions.
+    """
+
+    sort: SubmissionSort = SubmissionSort.CREATED_AT
+    direction: SortDirection = SortDirection.DESC
+
+    @property
+    def descending(self) -> bool:
+        return self.direction is SortDirection.DESC
+
+
+def submission_order(sort: SubmissionSort, direction: SortDirection | None = None) -> SubmissionOrder:
+    """Return an order, by default newest first for times and ascending otherwise."""
+    return SubmissionOrder(sort, direction or (SortDirection.DESC if sort in NEWEST_FIRST else SortDirection.ASC))
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionFilters:
+    """Filters for a list of submissions, combined with AND."""
+
+    states: frozenset[State] | None = None
+    reason: str | None = None
+    repository: RepositoryName | None = None
+    words: str | None = None
+    origin: Origin | None = None
+    submitter: str | None = None
+
+    @property
+    def need_counting(self) -> bool:
+        """Return whether the total is unknown to the counters, which count by state only."""
+        return any((self.reason, self.repository, self.words, self.origin, self.submitter))
