@@ -1,4 +1,4 @@
-"""The table of contents: what happens to a submission, in order."""
+"""The pipeline of a submission: fetch, scan, judge, then refuse or publish."""
 
 import asyncio
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import structlog
 from assay.blobs.blobs import Blobs
 from assay.certify.certify import certify_source
 from assay.certify.keys import SigningKeys
-from assay.fetch.flight import SingleFlight
+from assay.fetch.single_flight import SingleFlight
 from assay.fetch.source import Fetcher, Resolution
-from assay.llm.answer import covers
+from assay.llm.answer import judgement_covers
 from assay.llm.judge import Judge
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, ScannerError, Unavailable
@@ -19,185 +19,192 @@ from assay.model.job import Job
 from assay.model.repository import Repository
 from assay.model.source import Source
 from assay.model.submission import Reason, Submission
-from assay.model.verdict import Decision, Weighed
-from assay.moderation.withdraw import take_down_listing
-from assay.policy.policy import Policy, judge_report, weigh
-from assay.publish.group_commit import Ledger, QueuePaused, Started
+from assay.model.verdict import Assessment, Decision
+from assay.moderation.withdraw import tombstone_by_id
+from assay.policy.policy import Policy, decide_verdict, static_verdict
+from assay.publish.group_commit import GroupCommit, QueuePaused, Started
 from assay.publish.postpone import give_up, retry_or_fail, snooze
-from assay.publish.publish import Approved, listed_as
-from assay.publish.refuse import reason_of, refuse_skill, refuse_submission
-from assay.queue.outcome import Again, Done, Outcome, Paused
-from assay.queue.retry import RetryBudget
-from assay.runtime.current_task import running
+from assay.publish.publish import Approved, listing_name_for
+from assay.publish.refuse import reason_from_error, refuse_skill, refuse_submission
+from assay.queue.outcome import Done, Outcome, Paused, Retry, RetryPolicy
+from assay.runtime.current_task import task_scope
 from assay.scan.text.front_matter import describe
-from assay.scan_pool.pool import Scanners
+from assay.scan_pool.pool import ScanPool
 from assay.store.database.database import Database
 from assay.store.repositories.identity import record_identity
-from assay.store.scans.scans import Examined
+from assay.store.scans.scans import ScannedContent
+from assay.store.skills.locks import lock_listing_by_id
 from assay.store.submissions.transitions import LostLease, renew
-from assay.store.versions.status import hold_listing
-from assay.submit.admission import Request, accept_submission
+from assay.submit.admission import SubmissionRequest, admit_submission
 
 log = structlog.get_logger()
-# So long a job that another worker took over is left alone; by then that one has ended it, or is gone.
-TAKEN_OVER_SECONDS = 30
-# The repository is there and the skill is not: the listing would point to nothing.
-NO_LONGER_THERE = frozenset({"skill_not_in_source", "source_empty"})
+# Delay before a job is retried whose submission another worker took over; that worker has finished or died by then.
+TAKEOVER_RETRY_SECONDS = 30
+# The repository exists, but the skill is no longer in it: the listing is tombstoned.
+SKILL_REMOVED_CODES = frozenset({"skill_not_in_source", "source_empty"})
 
 
 @dataclass(frozen=True)
-class Tools:
-    """What the pipeline works with."""
-
+class PipelineDependencies:
     store: Database
     blobs: Blobs
     fetcher: Fetcher
-    scanners: Scanners
+    scanners: ScanPool
     policy: Policy
     keys: SigningKeys
     judge: Judge | None
     clock: Clock
-    budget: RetryBudget
+    retry_policy: RetryPolicy
     identities: SingleFlight[Repository]
-    ledger: Ledger
+    group_commit: GroupCommit
     deadline_seconds: float
 
 
-async def process(job: Job, tools: Tools) -> Outcome:
-    """Take a job's submission as far as it goes, and say what to do with the job."""
+async def process(job: Job, deps: PipelineDependencies) -> Outcome:
+    """Claim the submission of a job, run the pipeline, and return the outcome for the queue."""
     try:
-        submission = await tools.ledger.claim(job)
+        submission = await deps.group_commit.claim(job)
     except QueuePaused:
         return Paused()
-    except Unavailable as problem:
-        log.warning("A claim has to wait", problem=problem.message)
-        return Again(problem.retry_after_seconds)
+    except Unavailable as error:
+        log.warning("Failed to claim a submission", submission_id=job.subject_id, error=error.message)
+        return Retry(error.retry_after_seconds)
     if submission is None:
-        log.info("A job found nothing to do: its round is over", submission_id=job.subject_id, cycle=job.cycle)
+        log.info("Skipped a job whose cycle is over", submission_id=job.subject_id, cycle=job.cycle)
         return Done()
-    with running("submission", submission_id=submission.id):
-        return await _guarded(submission, tools)
+    with task_scope("submission", submission_id=submission.id):
+        return await _run_to_outcome(submission, deps)
 
 
-async def assay(submission: Submission, tools: Tools) -> Submission:
-    """The story: fetch, scan, judge, then refuse or certify and publish."""
-    async with tools.fetcher.fetch(submission) as fetched:
+async def run_pipeline(submission: Submission, deps: PipelineDependencies) -> Submission:
+    """Fetch, scan and judge a submission, then refuse it or certify and publish it."""
+    async with deps.fetcher.fetch(submission) as fetched:
         source = fetched.source
-        await _identify(submission, fetched.resolution, tools)
-        started = await tools.ledger.start_scan(submission, source)
-        report = started.report or await tools.scanners.scan(source)
-        submission, weighed = await _weigh(started, source, report, tools)
-        # Also what is refused: a reviewer decides about exactly these bytes, wherever their source is by then.
-        await tools.blobs.save(source)
-        if weighed.verdict.decision is not Decision.APPROVE:
-            async with tools.store.begin() as db:
-                return await refuse_skill(db, submission, source, weighed)
-        name, review = listed_as(submission, started.listed), started.said.approval_of(report)
-        certificate = certify_source(name, source, weighed, tools.keys, tools.clock.now(), review)
-        description = describe(source.skill_md)
-        approved = Approved(name, source, description, weighed, certificate, review)
-        return await tools.ledger.publish(submission, approved)
+        await _record_identity(submission, fetched.resolution, deps)
+        started = await deps.group_commit.start_scan(submission, source)
+        report = started.report or await deps.scanners.scan(source)
+        submission, assessment = await _assess(started, source, report, deps)
+        # Refused content is stored, too: a reviewer decides about exactly these files, even if the source changes.
+        await deps.blobs.save(source)
+        if assessment.verdict.decision is not Decision.APPROVE:
+            async with deps.store.begin() as db:
+                return await refuse_skill(db, submission, source, assessment)
+        name = listing_name_for(submission, started.listed_name)
+        review = started.decisions.approval_of(report)
+        certificate = certify_source(name, source, assessment, deps.keys, deps.clock.now(), review)
+        approved = Approved(name, source, describe(source.skill_md), assessment, certificate, review)
+        return await deps.group_commit.publish(submission, approved)
 
 
-async def _weigh(started: Started, source: Source, report: Report, tools: Tools) -> tuple[Submission, Weighed]:
-    """The verdict; if it needs the judge, the judge is asked, unless it has said before what is asked now, or a person
-    has decided already. What people have said comes before both.
+async def _assess(
+    started: Started, source: Source, report: Report, deps: PipelineDependencies
+) -> tuple[Submission, Assessment]:
+    """Decide the verdict. Call the judge only if the policy needs it, no stored judgement covers the report, and no
+    review decides; human decisions override the result.
     """
-    said, static = started.said, judge_report(report, tools.policy)
-    heard = said.heard(report)
-    known = started.judgement if started.judgement and covers(started.judgement, heard) else None
-    verdict = static if said.has_decided(report) else weigh(heard, tools.policy, known)
+    decisions, static = started.decisions, static_verdict(report, deps.policy)
+    counted = decisions.without_suppressed(report)
+    known = started.judgement if started.judgement and judgement_covers(started.judgement, counted) else None
+    verdict = static if decisions.has_decided(report) else decide_verdict(counted, deps.policy, known)
     if verdict is not None:
-        alone = verdict if known is None and heard is report else static
-        return started.submission, Weighed(report, known, said.overrule(verdict, report), alone)
-    assert tools.judge is not None
-    submission = await tools.ledger.start_judging(started.submission, Examined(source.manifest, report, static))
-    judgement = await tools.judge.judge(source, heard, since=submission.received_at)
-    verdict = weigh(heard, tools.policy, judgement)
+        by_static_scan = verdict if known is None and counted is report else static
+        return started.submission, Assessment(report, known, decisions.apply_to(verdict, report), by_static_scan)
+    assert deps.judge is not None
+    scanned = ScannedContent(source.manifest, report, static)
+    submission = await deps.group_commit.start_judging(started.submission, scanned)
+    judgement = await deps.judge.judge(source, counted, since=submission.received_at)
+    verdict = decide_verdict(counted, deps.policy, judgement)
     assert verdict is not None
-    return submission, Weighed(report, judgement, said.overrule(verdict, report), static)
+    return submission, Assessment(report, judgement, decisions.apply_to(verdict, report), static)
 
 
-async def _identify(submission: Submission, resolution: Resolution | None, tools: Tools) -> None:
-    """Write down what the host says the repository is, once for all its skills; a second name leads to the first."""
+async def _record_identity(submission: Submission, resolution: Resolution | None, deps: PipelineDependencies) -> None:
+    """Store the repository's identity at its host, once for all its skills. If the repository is already known under
+    another name, admit the skill there and raise Invalid.
+    """
     if resolution is None:
         return
     known = submission.repository
 
     async def write() -> Repository:
-        async with tools.store.begin() as db:
+        async with deps.store.begin() as db:
             return await record_identity(
                 db, known, resolution.facts, commit=resolution.commit, resolved_at=resolution.resolved_at
             )
 
-    canonical = await tools.identities.get((known, resolution.facts, resolution.commit), write)
+    canonical = await deps.identities.get((known, resolution.facts, resolution.commit), write)
     if canonical.id != known.id:
-        async with tools.store.begin() as db:
-            going_on = (await accept_submission(db, _renamed(submission, canonical))).submission
+        request = SubmissionRequest(
+            canonical.name,
+            submission.skill_name,
+            submission.skill_path,
+            submission.origin,
+            submission.submitter,
+            "worker",
+        )
+        async with deps.store.begin() as db:
+            successor = (await admit_submission(db, request)).submission
         raise Invalid(
-            f"This repository is known here, now as {canonical.name}: see submission {going_on.id}.",
+            f"This repository is already known as {canonical.name}; submission {successor.id} replaces this one.",
             code="repository_renamed",
         )
 
 
-def _renamed(submission: Submission, canonical: Repository) -> Request:
-    """The same wish for the repository as it is known."""
-    return Request(
-        canonical.name, submission.skill_name, submission.skill_path, submission.origin, submission.submitter, "worker"
-    )
-
-
-async def _guarded(submission: Submission, tools: Tools) -> Outcome:
-    """Every way a run can end becomes a state with a reason; nothing ends in silence."""
-    if submission.claims > tools.budget.claims:
-        reason = Reason("worker_lost", f"Its worker died {submission.claims - 1} times while working on it.")
-        async with tools.store.begin() as db:
+async def _run_to_outcome(submission: Submission, deps: PipelineDependencies) -> Outcome:
+    """Run the pipeline; every error becomes a state with a reason."""
+    if submission.claims > deps.retry_policy.claims:
+        died = submission.claims - 1
+        reason = Reason("worker_lost", f"The worker that processed this submission died {died} times.")
+        async with deps.store.begin() as db:
             return await give_up(db, submission, reason, attempts=submission.attempts)
+    about = {"repository": str(submission.repository.name), "skill": submission.skill_name}
     try:
-        async with asyncio.timeout(tools.deadline_seconds):
-            finished = await assay(submission, tools)
-        log.info(f"{finished.state} {finished.repository.name} {finished.skill_name}")
+        async with asyncio.timeout(deps.deadline_seconds):
+            finished = await run_pipeline(submission, deps)
+        log.info("Finished a submission", state=finished.state.value, **about)
         return Done()
     except LostLease as lost:
-        log.info("Left it to the worker that took over", reason=lost.message)
-        # Both have the same job. To end it here would take it from the other, who may yet die.
-        return Again(TAKEN_OVER_SECONDS)
-    except (NotFound, Invalid) as problem:
-        log.info(f"Refused {submission.repository.name} {submission.skill_name}: {problem.message}")
-        return await _settle(submission, problem, tools)
-    except Unavailable as problem:
-        log.warning(f"Postponed {submission.repository.name} {submission.skill_name}: {problem.message}")
-        return await _settle(submission, problem, tools)
+        log.info("Left a submission to the worker that took it over", error=lost.message, **about)
+        # Both workers share one job: ending it here would take it from the other one, which may still die.
+        return Retry(TAKEOVER_RETRY_SECONDS)
+    except (NotFound, Invalid) as error:
+        log.info("Refused a submission", error=error.message, **about)
+        return await _record_error(submission, error, deps)
+    except Unavailable as error:
+        log.warning("Postponed a submission", error=error.message, **about)
+        return await _record_error(submission, error, deps)
     except TimeoutError:
-        log.warning(f"Out of time for {submission.repository.name} {submission.skill_name}")
-        slow = Unavailable(f"It took longer than {tools.deadline_seconds:.0f} s.", code="timed_out")
-        return await _settle(submission, slow, tools)
+        log.warning("Processing of a submission timed out", seconds=deps.deadline_seconds, **about)
+        slow = Unavailable(f"Processing took longer than {deps.deadline_seconds:.0f} s.", code="timed_out")
+        return await _record_error(submission, slow, deps)
     except Exception as bug:
-        log.exception("A bug stopped a submission")
-        broken = Unavailable(f"Assay failed: {type(bug).__name__}.", code="internal_error")
-        return await _settle(submission, broken, tools)
+        log.exception("Unexpected error while processing a submission", **about)
+        broken = Unavailable(f"An internal error occurred: {type(bug).__name__}.", code="internal_error")
+        return await _record_error(submission, broken, deps)
 
 
-async def _settle(submission: Submission, problem: NotFound | Invalid | Unavailable, tools: Tools) -> Outcome:
-    """The one place where an error becomes a state."""
-    reason = reason_of(problem)
+async def _record_error(
+    submission: Submission, error: NotFound | Invalid | Unavailable, deps: PipelineDependencies
+) -> Outcome:
+    """Turn an error into a state: the only place that does."""
+    reason = reason_from_error(error)
     try:
-        async with tools.store.begin() as db:
-            if problem.code in NO_LONGER_THERE:
-                await hold_listing(db, submission.skill_id)
-            held = await renew(db, submission)
-            match problem:
+        async with deps.store.begin() as db:
+            if error.code in SKILL_REMOVED_CODES:
+                await lock_listing_by_id(db, submission.skill_id)
+            leased = await renew(db, submission)
+            match error:
                 case RateLimited() | ScannerError():
-                    return await snooze(db, held, reason, problem.retry_after_seconds)
+                    return await snooze(db, leased, reason, error.retry_after_seconds)
                 case Unavailable():
-                    return await retry_or_fail(db, held, reason, tools.budget)
+                    return await retry_or_fail(db, leased, reason, deps.retry_policy)
                 case NotFound() | Invalid():
-                    await refuse_submission(db, held, reason, trigger="refused")
-                    if held.skill_id is not None and problem.code in NO_LONGER_THERE:
-                        await take_down_listing(db, held.skill_id, reason, at=tools.clock.now())
+                    await refuse_submission(db, leased, reason, trigger="refused")
+                    if leased.skill_id is not None and error.code in SKILL_REMOVED_CODES:
+                        await tombstone_by_id(db, leased.skill_id, reason, at=deps.clock.now())
                     return Done()
     except LostLease:
-        return Again(TAKEN_OVER_SECONDS)
+        return Retry(TAKEOVER_RETRY_SECONDS)
     except Unavailable:
-        # The database itself is away; the queue keeps the job until it is back.
-        return Again(tools.budget.seconds)
+        # The database is down; the queue keeps the job.
+        return Retry(deps.retry_policy.seconds)

@@ -1,1 +1,1 @@
-"""The model endpoint: one question at a time, with typed errors, a breaker and prices."""
+"""The LLM judge: prompts, model client, answer checks, circuit breaker and budget."""

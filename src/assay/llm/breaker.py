@@ -1,4 +1,4 @@
-"""The breaker: an endpoint that keeps failing is left alone for a while, then asked once."""
+"""Circuit breaker of the model endpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,13 +8,17 @@ import structlog
 from assay.model.errors import ScannerError
 
 log = structlog.get_logger()
-# So many failures in a row are no coincidence.
-FAILURES = 5
+# Consecutive failures that open the circuit.
+MAX_FAILURES = 5
 
 
 @dataclass
-class Breaker:
-    """One for all who ask in this process. `clock` counts seconds."""
+class ModelBreaker:
+    """Opens after consecutive failures; after a pause, one trial call decides whether it closes.
+
+    Not the same mechanism as `DatabaseBreaker`, which probes in the background and opens after a failed probe: a model
+    call costs money, so only real calls test the endpoint. `clock` counts seconds; one instance per process.
+    """
 
     clock: Callable[[], float]
     pause_seconds: float
@@ -24,38 +28,35 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody may ask."""
         return self._open_until is not None
 
     def enter(self) -> None:
-        """Before a call. Raises ScannerError while open; when the pause is over, one caller may try."""
+        """Call before a request. Raises ScannerError while open; after the pause, lets one trial call through."""
         if self._open_until is None:
             return
         left = self._open_until - self.clock()
         if left > 0 or self._is_trying:
             wait = max(left, min(1.0, self.pause_seconds))
             raise ScannerError(
-                f"The model has failed {self.failures} times in a row and is left alone for now.",
+                f"The model has failed {self.failures} times in a row; calls are paused.",
                 code="llm_breaker_open",
                 retry_after_seconds=wait,
             )
         self._is_trying = True
 
     def succeed(self) -> None:
-        """It has answered."""
         if self._open_until is not None:
-            log.info("The model answers again")
+            log.info("Circuit breaker of the model closed")
         self.failures, self._open_until, self._is_trying = 0, None, False
 
     def fail(self) -> None:
-        """It has not."""
         self.failures += 1
         self._is_trying = False
-        if self.failures >= FAILURES:
+        if self.failures >= MAX_FAILURES:
             if self._open_until is None:
-                log.error("The model keeps failing and is left alone for a while", failures=self.failures)
+                log.error("Circuit breaker of the model opened", failures=self.failures)
             self._open_until = self.clock() + self.pause_seconds
 
     def leave(self) -> None:
-        """The call was given up before it said anything."""
+        """Call when a request was cancelled without a result."""
         self._is_trying = False

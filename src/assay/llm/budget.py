@@ -1,4 +1,4 @@
-"""The purse: no call is made that the budget of the day does not allow, however many processes ask."""
+"""The daily cost budget of the judge, shared by all processes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,27 +9,27 @@ import structlog
 
 from assay.model.clock import Clock
 from assay.model.errors import ScannerError
-from assay.model.judgement import Usage
+from assay.model.verdict import Usage
 from assay.store.database.database import Database
-from assay.store.operations.llm_usage import note_answer, note_no_answer, reserve, settle_cost
+from assay.store.operations.llm_usage import record_answer, record_endpoint_failure, reserve_cost, settle_cost
 
 log = structlog.get_logger()
-# So long at most one waits for the next day: somebody may raise the budget before.
-LONGEST_PAUSE = timedelta(minutes=15)
+# Longest delay after the budget is exhausted, because an operator may raise it before the next day.
+MAX_PAUSE = timedelta(minutes=15)
 MAY_BE_CHARGED = frozenset({"llm_timed_out", "llm_bad_answer"})
 
 
 @dataclass
 class Bill:
-    """What one call came to: what it cost, and what is wrong with the answer, if anything is."""
+    """The usage of one call, and the error of an unusable answer."""
 
     usage: Usage = field(default_factory=Usage)
     problem: str | None = None
 
 
 @dataclass(frozen=True)
-class Purse:
-    """What all processes together may spend in a day, in millionths; None is no limit."""
+class DailyBudget:
+    """The cost that all processes together may cause in a day, in millionths; None means unlimited."""
 
     store: Database
     clock: Clock
@@ -37,36 +37,36 @@ class Purse:
     budget_micros: int | None
 
     @asynccontextmanager
-    async def paying(self, most: Usage) -> AsyncIterator[Bill]:
-        """Set the most aside that a call can cost, and settle with what it did cost. Raises ScannerError."""
+    async def charge(self, reserved: Usage) -> AsyncIterator[Bill]:
+        """Reserve the maximum cost of a call, then settle the actual cost. Raises ScannerError if it is exhausted."""
         now, bill = self.clock.now(), Bill()
         async with self.store.begin() as db:
-            is_granted = await reserve(db, now, most.cost_micros, self.budget_micros)
+            is_granted = await reserve_cost(db, now, reserved.cost_micros, self.budget_micros)
         if not is_granted:
-            raise self._spent(now)
+            raise self._exhausted_error(now)
         try:
             yield bill
-        except ScannerError as problem:
-            # What is not charged is given back; what may have been stays set aside, also if the process dies here.
-            given_back = Usage() if problem.code in MAY_BE_CHARGED else most
-            await self._settle(now, given_back, Bill(problem=problem.message))
+        except ScannerError as error:
+            # Release the reservation unless the endpoint may have charged the call. It also stays if the process dies.
+            released = Usage() if error.code in MAY_BE_CHARGED else reserved
+            await self._settle(now, released, Bill(problem=error.message))
             raise
-        await self._settle(now, most, bill)
+        await self._settle(now, reserved, bill)
 
-    async def _settle(self, reserved_at: datetime, most: Usage, bill: Bill) -> None:
-        """Also lets everybody know how the model does. What is no answer is a failure, however promptly it comes."""
+    async def _settle(self, reserved_at: datetime, reserved: Usage, bill: Bill) -> None:
+        """Settle the reservation and record the health of the model; an unusable answer counts as a failure."""
         async with self.store.begin() as db:
-            await settle_cost(db, reserved_at.date(), most.cost_micros, bill.usage)
+            await settle_cost(db, reserved_at.date(), reserved.cost_micros, bill.usage)
             if bill.problem is None:
-                await note_answer(db, self.model, self.clock.now())
+                await record_answer(db, self.model, self.clock.now())
             else:
-                await note_no_answer(db, self.model, self.clock.now(), bill.problem)
+                await record_endpoint_failure(db, self.model, self.clock.now(), bill.problem)
 
-    def _spent(self, now: datetime) -> ScannerError:
+    def _exhausted_error(self, now: datetime) -> ScannerError:
         tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), now.tzinfo)
-        log.error("The daily budget of the judge is spent", budget_micros=self.budget_micros)
+        log.error("Daily budget of the judge is exhausted", budget_micros=self.budget_micros)
         return ScannerError(
-            "The judge's budget of today is spent.",
+            "The judge's budget for today is exhausted.",
             code="llm_budget_spent",
-            retry_after_seconds=min(tomorrow - now, LONGEST_PAUSE).total_seconds(),
+            retry_after_seconds=min(tomorrow - now, MAX_PAUSE).total_seconds(),
         )

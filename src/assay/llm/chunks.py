@@ -1,7 +1,7 @@
-"""Parts: a skill cut into pieces that fit a window, so that every line is shown, and no piece ends without a context.
+"""Splitting of a skill into chunks that fit the context window of a model.
 
-Each piece of a file repeats the last few lines of the piece before it. Nothing else is shown twice, and nothing is left
-out: what cannot be shown as text is named with its size and digest.
+Every line is in a chunk. Each chunk repeats the last lines of the previous one of its file; nothing else is repeated.
+Binary files are represented by their size and digest.
 """
 
 import hashlib
@@ -10,98 +10,96 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 OVERLAP_LINES = 5
-# A line longer than that is cut; a window holds many of these.
-LONGEST_LINE = 2_000
+# Longer lines are split.
+MAX_LINE_LENGTH = 2_000
 OVERLAP_CHARACTERS = 200
-# An answer has a receipt for each piece, and only so much room.
-MOST_PIECES = 80
+# Limit per call, because an answer contains a receipt for each chunk.
+MAX_CHUNKS = 80
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-# Bytes that texts do not have; and how many of them an image has at least.
-ODD = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-MOST_ODD = 0.05
-# Characters that people do not see and models do, or the other way round.
-UNSEEN = re.compile(
+# Bytes that do not occur in text, and the share of them above which a file is binary.
+CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+MAX_CONTROL_SHARE = 0.05
+# Characters that are invisible to people or to models.
+INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 
 
-class TooLarge(Exception):
-    """There is more to read than is read of one skill."""
+class SkillTooLarge(Exception):
+    """The skill needs more calls than allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line or, of a very long one, a piece; `number` is that of the line."""
+    """A line, or a part of a very long one, with its line number."""
 
     number: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive lines of one file. `fresh` says from which place on they were not shown before."""
+class Chunk:
+    """Consecutive lines of one file; the first `overlap` ones repeat the previous chunk."""
 
     path: str
     lines: tuple[Line, ...]
-    fresh: int = 0
+    overlap: int = 0
 
     @property
     def first(self) -> int:
-        """The number of the first line."""
         return self.lines[0].number
 
     @property
     def last(self) -> int:
-        """The number of the last line."""
         return self.lines[-1].number
 
     @property
-    def shown(self) -> str:
-        """The lines as a model sees them, each with its number in front."""
+    def rendered(self) -> str:
+        """The lines as shown to the model, each prefixed with its number."""
         return "\n".join(f"{line.number}: {line.text}" for line in self.lines)
 
 
 def text_of(content: bytes) -> str | None:
-    """The text of a file, with everything that cannot be seen or is not UTF-8 spelled out; None if it is no text."""
+    """Return the text of a file with invisible characters and invalid UTF-8 escaped; None if it is binary."""
     if content.startswith(UTF_16):
-        return _spelled_out(content.decode("utf-16", "backslashreplace"))
+        return _escape_invisible(content.decode("utf-16", "backslashreplace"))
     text = content.decode("utf-8", "backslashreplace")
-    # A few odd bytes make no text binary: shells skip them, and so would whoever hides behind them.
-    odd = len(ODD.findall(content)) + (len(text) - len(content.decode("utf-8", "ignore"))) // len("\\xff")
-    return None if odd > MOST_ODD * len(content) else _spelled_out(text)
+    # A few control bytes do not make a file binary: shells skip them, and an attacker could hide behind them.
+    unusual = len(CONTROL_BYTES.findall(content)) + (len(text) - len(content.decode("utf-8", "ignore"))) // len("\\xff")
+    return None if unusual > MAX_CONTROL_SHARE * len(content) else _escape_invisible(text)
 
 
-def _spelled_out(text: str) -> str:
-    return UNSEEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text.replace("\r\n", "\n"))
+def _escape_invisible(text: str) -> str:
+    return INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text.replace("\r\n", "\n"))
 
 
 def lines_of(text: str) -> list[Line]:
-    """The lines of a text, those that are too long in pieces that overlap."""
+    """Return the lines of a text; long ones as overlapping parts."""
     found: list[Line] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if len(line) <= LONGEST_LINE:
+        if len(line) <= MAX_LINE_LENGTH:
             found.append(Line(number, line))
             continue
-        step = LONGEST_LINE - OVERLAP_CHARACTERS
+        step = MAX_LINE_LENGTH - OVERLAP_CHARACTERS
         found += [
-            Line(number, line[start : start + LONGEST_LINE])
+            Line(number, line[start : start + MAX_LINE_LENGTH])
             for start in range(0, max(1, len(line) - OVERLAP_CHARACTERS), step)
         ]
     return found
 
 
-def pieces_of(path: str, content: bytes, room: int) -> list[Piece]:
-    """A file in pieces of at most `room` bytes as shown; a file of bytes is one line that says so."""
+def chunks_of(path: str, content: bytes, room: int) -> list[Chunk]:
+    """Return chunks of at most `room` rendered bytes; a binary file is one line."""
     text = text_of(content)
     if text is None:
         digest = hashlib.sha256(content).hexdigest()
-        return [Piece(path, (Line(1, f"[{len(content)} bytes that are no text, SHA-256 {digest}]"),))]
-    pieces: list[Piece] = []
+        return [Chunk(path, (Line(1, f"[{len(content)} bytes that are no text, SHA-256 {digest}]"),))]
+    chunks: list[Chunk] = []
     lines = lines_of(text)
     start = 0
     while start < len(lines):
-        overlap = min(OVERLAP_LINES, start) if pieces else 0
+        overlap = min(OVERLAP_LINES, start) if chunks else 0
         used = sum(_cost(line) for line in lines[start - overlap : start])
         while overlap and used > room // 2:
             used -= _cost(lines[start - overlap])
@@ -110,36 +108,36 @@ def pieces_of(path: str, content: bytes, room: int) -> list[Piece]:
         while end < len(lines) and (end == start or used + _cost(lines[end]) <= room):
             used += _cost(lines[end])
             end += 1
-        pieces.append(Piece(path, tuple(lines[start - overlap : end]), overlap))
+        chunks.append(Chunk(path, tuple(lines[start - overlap : end]), overlap))
         start = end
-    return pieces
+    return chunks
 
 
-def cut(files: Mapping[str, bytes], room: int, most_parts: int) -> list[list[Piece]]:
-    """All files in parts that each fit. Raises TooLarge if there are more parts than `most_parts`."""
-    parts: list[list[Piece]] = []
+def split_files(files: Mapping[str, bytes], room: int, max_parts: int) -> list[list[Chunk]]:
+    """Group the chunks of all files into parts of at most `room` bytes. Raises SkillTooLarge."""
+    parts: list[list[Chunk]] = []
     left = 0
-    for piece in _all_pieces(files, room):
-        size = _size(piece)
-        if not parts or size > left or len(parts[-1]) == MOST_PIECES:
-            if len(parts) == most_parts:
-                raise TooLarge
+    for chunk in _all_chunks(files, room):
+        size = _size(chunk)
+        if not parts or size > left or len(parts[-1]) == MAX_CHUNKS:
+            if len(parts) == max_parts:
+                raise SkillTooLarge
             parts.append([])
             left = room
-        parts[-1].append(piece)
+        parts[-1].append(chunk)
         left -= size
     return parts
 
 
-def _all_pieces(files: Mapping[str, bytes], room: int) -> Iterator[Piece]:
-    """The instructions first: what comes after is read in their light."""
+def _all_chunks(files: Mapping[str, bytes], room: int) -> Iterator[Chunk]:
+    """Yield the chunks of SKILL.md first, as context for the others."""
     for path in sorted(files, key=lambda path: (path != "SKILL.md", path)):
-        yield from pieces_of(path, files[path], room)
+        yield from chunks_of(path, files[path], room)
 
 
 def _cost(line: Line) -> int:
     return len(line.text.encode(errors="replace")) + 8
 
 
-def _size(piece: Piece) -> int:
-    return sum(map(_cost, piece.lines)) + 2 * len(piece.path) + 200
+def _size(chunk: Chunk) -> int:
+    return sum(map(_cost, chunk.lines)) + 2 * len(chunk.path) + 200

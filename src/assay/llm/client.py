@@ -1,4 +1,4 @@
-"""A client of any endpoint that speaks OpenAI's chat completions: one question, one checked answer."""
+"""Client of endpoints with OpenAI's chat completions API."""
 
 import asyncio
 import random
@@ -9,22 +9,22 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from assay.llm.breaker import Breaker
+from assay.llm.breaker import ModelBreaker
 from assay.llm.prices import Prices, tokens_of
 from assay.model.errors import ScannerError
-from assay.model.judgement import Usage
+from assay.model.verdict import Usage
 
-LARGEST_ANSWER_BYTES = 4 * 1024 * 1024
-LONGEST_PAUSE_SECONDS = 3600.0
-# An outage of a moment is not worth putting a submission back for.
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+MAX_PAUSE_SECONDS = 3600.0
+# A short outage should not postpone a submission.
 TRIES = 2
 TRANSIENT = frozenset({408, 409, 425, 500, 502, 503, 504, 529})
-LONGEST_MODEL_NAME = 200
+MAX_MODEL_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the model is and how it is paid for. It never shows its key."""
+    """URL, model, key and prices of an endpoint. The key is not part of its repr."""
 
     url: str
     model: str
@@ -35,23 +35,23 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the model is asked. Only our own words are in the role of the system."""
+    """One question to the model. Untrusted text is only in `user`, not in `system`."""
 
     system: str
     user: str
     schema_name: str
     schema: Mapping[str, Any]
-    longest_answer_tokens: int
+    max_answer_tokens: int
 
     @property
     def prompt_tokens(self) -> int:
-        """About how many tokens it is, rather too many than too few."""
+        """The estimated number of tokens, rather too high than too low."""
         return tokens_of(self.system) + tokens_of(self.user) + tokens_of(msgspec.json.encode(self.schema).decode())
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. Nothing says yet that the text is what was asked for."""
+    """The unchecked response of the model."""
 
     text: str
     model: str
@@ -59,41 +59,41 @@ class Reply:
     is_whole: bool
 
 
-class _Message(msgspec.Struct):
+class _ChatMessage(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
 
 
 class _Choice(msgspec.Struct):
-    message: _Message
+    message: _ChatMessage
     finish_reason: str | None = None
 
 
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
     model: str | None = None
-    # Read by hand: some endpoints say nothing here, or nonsense, which is no reason to throw an answer away.
+    # Parsed leniently: missing or wrong numbers do not invalidate an answer.
     usage: Any = None
 
 
 @dataclass
 class ModelClient:
-    """One for each process: the connections, the breaker and the turns are shared by all who ask."""
+    """A client with a circuit breaker and limited concurrency; one per process."""
 
     session: aiohttp.ClientSession
     endpoint: Endpoint
-    breaker: Breaker
-    turns: asyncio.Semaphore
+    breaker: ModelBreaker
+    slots: asyncio.Semaphore
     retry_pause_seconds: float = 1.0
 
-    def most(self, question: Question) -> Usage:
-        """The most that a question can cost, all tries included."""
-        usage = self.endpoint.prices.usage(question.prompt_tokens, question.longest_answer_tokens)
+    def max_usage(self, question: Question) -> Usage:
+        """Return the maximum usage of a question, including retries."""
+        usage = self.endpoint.prices.usage(question.prompt_tokens, question.max_answer_tokens)
         return Usage(usage.prompt_tokens, usage.completion_tokens, usage.cost_micros * TRIES)
 
     async def ask(self, question: Question) -> Reply:
-        """The answer. Raises ScannerError, which says nothing about what was asked."""
-        async with self.turns:
+        """Ask the model, with retries. Raises ScannerError."""
+        async with self.slots:
             for attempt in range(1, TRIES + 1):
                 self.breaker.enter()
                 try:
@@ -120,7 +120,7 @@ class ModelClient:
                 {"role": "user", "content": question.user},
             ],
             "temperature": 0,
-            "max_tokens": question.longest_answer_tokens,
+            "max_tokens": question.max_answer_tokens,
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": question.schema_name, "strict": True, "schema": dict(question.schema)},
@@ -133,45 +133,45 @@ class ModelClient:
                 data=msgspec.json.encode(body),
                 headers={**headers, "Content-Type": "application/json", "Accept": "application/json"},
                 timeout=timeout,
-                # The key goes where the settings say, and nowhere else.
+                # The key must only be sent to the configured URL.
                 allow_redirects=False,
             ) as response:
                 if response.status != 200:
-                    raise _refused(response)
+                    raise _status_error(response)
                 content = await _read(response)
         except TimeoutError:
-            slow = f"The model does not answer within {self.endpoint.timeout_seconds:g} s."
+            slow = f"The model did not respond within {self.endpoint.timeout_seconds:g} s."
             raise ScannerError(slow, code="llm_timed_out") from None
-        except aiohttp.ClientError as problem:
-            raise _unreachable(type(problem).__name__) from problem
+        except aiohttp.ClientError as error:
+            raise _unreachable(type(error).__name__) from error
         return self._reply(content, question)
 
     def _reply(self, content: bytes, question: Question) -> Reply:
         try:
-            said = msgspec.json.decode(content, type=_Completion)
+            completion = msgspec.json.decode(content, type=_Completion)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise _babble("it does not speak the protocol") from None
-        if not said.choices:
-            raise _babble("it gave no answer")
-        choice = said.choices[0]
+            raise _bad_answer("not a chat completion") from None
+        if not completion.choices:
+            raise _bad_answer("no choices")
+        choice = completion.choices[0]
         text = choice.message.content or ""
-        model = "".join(each for each in said.model or "" if each.isprintable())[:LONGEST_MODEL_NAME]
+        model = "".join(each for each in completion.model or "" if each.isprintable())[:MAX_MODEL_NAME_LENGTH]
         return Reply(
             text=text,
             model=model or self.endpoint.model,
-            usage=self._usage(said.usage, question, text),
-            # Some say nothing about how it ended; then the text itself must show that it is whole.
+            usage=self._usage(completion.usage, question, text),
+            # Some endpoints omit the finish reason; then parsing the text shows whether it is complete.
             is_whole=choice.finish_reason in (None, "stop") and not choice.message.refusal,
         )
 
-    def _usage(self, told: object, question: Question, text: str) -> Usage:
-        """As the endpoint says, if that can be; else as many tokens as it may have been."""
+    def _usage(self, reported: object, question: Question, text: str) -> Usage:
+        """Return the reported usage if it is plausible, else an estimate."""
         names = ("prompt_tokens", "completion_tokens")
-        numbers: list[Any] = [told.get(name) for name in names] if isinstance(told, dict) else []
+        numbers: list[Any] = [reported.get(name) for name in names] if isinstance(reported, dict) else []
         if len(numbers) == 2 and all(type(number) is int and number >= 0 for number in numbers) and any(numbers):
-            # Nobody pays for more tokens than can have been sent and allowed.
+            # Cap the numbers: no more tokens can have been sent or generated.
             prompt = min(numbers[0], 4 * question.prompt_tokens)
-            return self.endpoint.prices.usage(prompt, min(numbers[1], 4 * question.longest_answer_tokens))
+            return self.endpoint.prices.usage(prompt, min(numbers[1], 4 * question.max_answer_tokens))
         return self.endpoint.prices.usage(question.prompt_tokens, tokens_of(text), is_estimated=True)
 
 
@@ -180,36 +180,36 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     async for part in response.content.iter_chunked(65_536):
         parts.append(part)
         size += len(part)
-        if size > LARGEST_ANSWER_BYTES:
-            raise _babble("its answer has no end")
+        if size > MAX_ANSWER_BYTES:
+            raise _bad_answer("the response is too large")
     return b"".join(parts)
 
 
-def _refused(response: aiohttp.ClientResponse) -> ScannerError:
-    """What a status means. The body is not repeated: it may quote what was asked, or the key."""
+def _status_error(response: aiohttp.ClientResponse) -> ScannerError:
+    """Return the error for a status. The body is left out: it may quote the prompt or the key."""
     match response.status:
         case 429:
             return ScannerError(
-                "The model's rate limit is used up.",
+                "The rate limit of the model endpoint is exhausted.",
                 code="llm_rate_limited",
-                retry_after_seconds=_pause(response.headers.get("Retry-After", "")),
+                retry_after_seconds=_retry_after(response.headers.get("Retry-After", "")),
             )
         case 401 | 403:
-            return ScannerError("The model endpoint refuses our key.", code="llm_bad_key")
+            return ScannerError("The model endpoint rejected the API key.", code="llm_bad_key")
         case status if status in TRANSIENT:
             return _unreachable(f"status {status}")
         case status:
-            message = f"The model endpoint does not take our question: status {status}. Check its URL and model."
+            message = f"The model endpoint rejected the request with status {status}. Check its URL and model."
             return ScannerError(message, code="llm_bad_request")
 
 
-def _pause(said: str) -> float:
-    return min(float(said), LONGEST_PAUSE_SECONDS) if said.isdecimal() else 30.0
+def _retry_after(header: str) -> float:
+    return min(float(header), MAX_PAUSE_SECONDS) if header.isdecimal() else 30.0
 
 
 def _unreachable(why: str) -> ScannerError:
-    return ScannerError(f"The model does not answer: {why}.", code="llm_unreachable")
+    return ScannerError(f"The model endpoint is unreachable: {why}.", code="llm_unreachable")
 
 
-def _babble(why: str) -> ScannerError:
-    return ScannerError(f"The model endpoint answers something else: {why}.", code="llm_bad_answer")
+def _bad_answer(why: str) -> ScannerError:
+    return ScannerError(f"The model endpoint returned an invalid response: {why}.", code="llm_bad_answer")

@@ -1,28 +1,28 @@
-"""What tokens cost, and how many a text may be."""
+"""Token prices and estimates."""
 
 import math
 from dataclasses import dataclass
 
-from assay.model.judgement import Usage
+from assay.model.verdict import Usage
 
-# Tokenizers make a token of about four bytes of English and of fewer of anything else. Fewer is the safe side.
-BYTES_A_TOKEN = 3
+# English has about four bytes per token, other text fewer; a low number overestimates tokens.
+BYTES_PER_TOKEN = 3
 MICROS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The price of a million tokens, in whatever unit the budget is in."""
+    """Prices per million tokens, in the currency unit of the budget."""
 
     prompt: float = 0.0
     completion: float = 0.0
 
     def usage(self, prompt_tokens: int, completion_tokens: int, *, is_estimated: bool = False) -> Usage:
-        """So many tokens with what they cost; parts of a millionth count as one."""
+        """Return tokens with their cost, rounded up to a millionth."""
         cost = prompt_tokens * self.prompt + completion_tokens * self.completion
         return Usage(prompt_tokens, completion_tokens, math.ceil(cost), is_estimated)
 
 
 def tokens_of(text: str) -> int:
-    """At least as many as a tokenizer would make of it, or nearly so."""
-    return math.ceil(len(text.encode(errors="replace")) / BYTES_A_TOKEN)
+    """Estimate the number of tokens of a text, rather too high than too low."""
+    return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)

@@ -1,8 +1,8 @@
-"""The brief: what a model is shown of a skill, and the marks by which its answer is checked.
+"""Briefs: the material for one model call, with the marks that its answer is checked by.
 
-The skill's text is hostile. It stands between lines with a boundary that nobody could foretell, never in the role of
-the system. Three marks show that the model looked and was not steered: a canary that it must copy, a receipt behind
-every piece that it was shown, and a control, which is a bad sample of our own that it must report.
+The text of a skill is hostile. It is enclosed in lines with an unpredictable boundary and is not part of the system
+prompt. Three marks show that the model read the material and was not manipulated: a canary to copy, a receipt after
+every chunk, and a control, a malicious sample of ours that it must report.
 """
 
 import hashlib
@@ -12,24 +12,23 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.llm.chunks import Line, Piece, cut, text_of
-from assay.llm.passes import CODE, PASSES, SYSTEM, Pass
-from assay.model.capability import Capabilities
-from assay.model.finding import Finding, Report, Severity
+from assay.llm.chunks import Chunk, Line, split_files, text_of
+from assay.llm.passes import CODE, PASSES, SYSTEM, JudgePass
+from assay.model.finding import Capabilities, Finding, Report, Severity
 from assay.model.source import Source
 
-# More than that is not read: a person looks.
-MOST_CALLS = 24
-MOST_QUESTIONS = 20
-# Severities that a model is asked to confirm or refute.
-ASKED = (Severity.CRITICAL, Severity.HIGH)
-LONGEST_LIST = 8_000
-CODE_NAMES = (".md", ".markdown", ".txt", ".rst")
+# A skill that needs more calls goes to a reviewer.
+MAX_CALLS = 24
+MAX_QUESTIONS = 20
+# Severities of findings that the model confirms or refutes.
+ASKED_SEVERITIES = (Severity.CRITICAL, Severity.HIGH)
+MAX_LIST_LENGTH = 8_000
+TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".rst")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A finding of the static scan that the model is asked about, by number."""
+class JudgeQuestion:
+    """A numbered question about a finding of the static scan."""
 
     number: int
     finding: Finding
@@ -37,125 +36,130 @@ class Asked:
 
 @dataclass(frozen=True)
 class Brief:
-    """One call: a pass over one part. Numbers of pieces count from 1."""
+    """The material of one call: a pass over one part of the skill. Chunks are numbered from 1."""
 
-    asked: Pass
-    pieces: tuple[Piece, ...]
-    questions: tuple[Asked, ...]
+    judge_pass: JudgePass
+    chunks: tuple[Chunk, ...]
+    questions: tuple[JudgeQuestion, ...]
     notes: str
     boundary: str
     canary: str
-    # The number of the piece that is ours; None where the pass has none.
+    # The number of the control chunk, if the pass has one.
     control: int | None
 
     @property
     def system(self) -> str:
-        """What to do, in our words only."""
-        return SYSTEM.format(boundary=self.boundary, canary=self.canary, task=self.asked.task)
+        """The system prompt, which contains no text of the skill."""
+        return SYSTEM.format(boundary=self.boundary, canary=self.canary, task=self.judge_pass.task)
 
     @property
     def user(self) -> str:
-        """The material, and what is asked of it."""
-        parts = [self._shown(number, piece) for number, piece in enumerate(self.pieces, 1)]
+        """The material and the questions."""
+        parts = [self._shown(number, chunk) for number, chunk in enumerate(self.chunks, 1)]
         if self.notes:
             parts.append(f"<<<{self.boundary} notes of the scanner>>>\n{self.notes}\n<<<{self.boundary} end>>>")
-        parts.append(self._asked())
+        parts.append(self._questions_text())
         return "\n\n".join(parts)
 
     def receipt(self, number: int) -> str:
-        """What stands behind a piece: a keyed digest over what was shown, which nobody could foretell."""
-        shown = self.pieces[number - 1].shown.encode(errors="replace")
-        return hashlib.blake2b(shown, key=f"{self.boundary}{number}".encode(), digest_size=4).hexdigest()
+        """Return the receipt of a chunk: a keyed digest of its text that the skill cannot predict."""
+        content = self.chunks[number - 1].rendered.encode(errors="replace")
+        return hashlib.blake2b(content, key=f"{self.boundary}{number}".encode(), digest_size=4).hexdigest()
 
-    def _shown(self, number: int, piece: Piece) -> str:
-        name = json.dumps(piece.path)
+    def _shown(self, number: int, chunk: Chunk) -> str:
+        name = json.dumps(chunk.path)
         return (
-            f"<<<{self.boundary} part {number}: file {name}, lines {piece.first} to {piece.last}>>>\n"
-            f"{piece.shown}\n"
+            f"<<<{self.boundary} part {number}: file {name}, lines {chunk.first} to {chunk.last}>>>\n"
+            f"{chunk.rendered}\n"
             f"<<<{self.boundary} end of part {number}, receipt {self.receipt(number)}>>>"
         )
 
-    def _asked(self) -> str:
+    def _questions_text(self) -> str:
         if not self.questions:
             return "There are no questions; rulings is empty."
-        # What a scanner says may quote the skill, and names of files are the skill's: it is material like the rest.
-        asked = "\n".join(
+        # Messages may quote the skill and file names are its own, so they are enclosed as material, too.
+        questions = "\n".join(
             f"Question {each.number}: {json.dumps(each.finding.file)} line {each.finding.line}: "
             f"{json.dumps(each.finding.message)} ({each.finding.severity.value})"
             for each in self.questions
         )
-        told = "Rule on each of these questions, which a scanner without understanding has raised:"
-        return f"{told}\n<<<{self.boundary} questions>>>\n{asked}\n<<<{self.boundary} end of questions>>>"
+        intro = "Rule on each of these questions, which a scanner without understanding has raised:"
+        return f"{intro}\n<<<{self.boundary} questions>>>\n{questions}\n<<<{self.boundary} end of questions>>>"
 
 
 def write_briefs(source: Source, report: Report, *, room: int, rng: random.Random) -> list[Brief]:
-    """All calls that a judgement needs. `room` is the bytes of material in one. Raises TooLarge.
+    """Return the briefs of all calls, each with at most `room` bytes of material. Raises SkillTooLarge.
 
-    `rng` must be one that nobody can foretell.
+    `rng` must be unpredictable.
     """
     briefs: list[Brief] = []
-    for asked in PASSES:
-        if asked.code_only and not report.has_code:
+    for judge_pass in PASSES:
+        if judge_pass.code_only and not report.has_code:
             continue
-        parts = cut(_files(asked, source), room, MOST_CALLS - len(briefs))
-        notes = _notes(source, report.capabilities) if asked.skill_md_only else ""
-        # Only the pass that sees all files is asked about what was found in them.
-        questions = _by_part(parts, questions_of(report)) if asked is PASSES[0] else [()] * len(parts)
-        briefs += [_brief(asked, *given, notes, rng) for given in zip(parts, questions, strict=True)]
+        parts = split_files(_files(judge_pass, source), room, MAX_CALLS - len(briefs))
+        notes = _notes(source, report.capabilities) if judge_pass.skill_md_only else ""
+        # Only the first pass sees all files, so it gets the questions.
+        questions = _by_part(parts, findings_to_ask(report)) if judge_pass is PASSES[0] else [()] * len(parts)
+        briefs += [_brief(judge_pass, *part, notes, rng) for part in zip(parts, questions, strict=True)]
     return briefs
 
 
-def questions_of(report: Report) -> tuple[Finding, ...]:
-    """What the model is asked about: critical and high findings, the surest first, each place once. Bounded."""
-    places = {(each.rule_id, each.file, each.line): each for each in report.findings if each.severity in ASKED}
+def findings_to_ask(report: Report) -> tuple[Finding, ...]:
+    """Return critical and high findings, one per location, most severe and confident first, up to MAX_QUESTIONS."""
+    by_location = {
+        (each.rule_id, each.file, each.line): each for each in report.findings if each.severity in ASKED_SEVERITIES
+    }
     order = sorted(
-        places.values(), key=lambda each: (ASKED.index(each.severity), -each.confidence, each.rule_id, each.file)
+        by_location.values(),
+        key=lambda each: (ASKED_SEVERITIES.index(each.severity), -each.confidence, each.rule_id, each.file),
     )
-    return tuple(order[:MOST_QUESTIONS])
+    return tuple(order[:MAX_QUESTIONS])
 
 
-def _files(asked: Pass, source: Source) -> Mapping[str, bytes]:
-    if asked.skill_md_only:
+def _files(judge_pass: JudgePass, source: Source) -> Mapping[str, bytes]:
+    if judge_pass.skill_md_only:
         return {"SKILL.md": source.skill_md}
-    if asked is CODE:
-        kept = {path: content for path, content in source.files.items() if not path.lower().endswith(CODE_NAMES)}
-        return {"SKILL.md": source.skill_md, **kept}
+    if judge_pass is CODE:
+        code = {path: content for path, content in source.files.items() if not path.lower().endswith(TEXT_SUFFIXES)}
+        return {"SKILL.md": source.skill_md, **code}
     return source.files
 
 
-def _by_part(parts: Sequence[Sequence[Piece]], questions: Sequence[Finding]) -> list[tuple[Asked, ...]]:
-    """Each question goes to the part that shows its line; what is about no line that is shown, to the first."""
+def _by_part(parts: Sequence[Sequence[Chunk]], questions: Sequence[Finding]) -> list[tuple[JudgeQuestion, ...]]:
+    """Assign each question to the part that contains its line, or to the first part."""
     found: list[list[Finding]] = [[] for _ in parts]
     for finding in questions:
-        found[next((n for n, pieces in enumerate(parts) if _shows(pieces, finding)), 0)].append(finding)
-    return [tuple(Asked(number, each) for number, each in enumerate(mine, 1)) for mine in found]
+        found[next((n for n, chunks in enumerate(parts) if _shows(chunks, finding)), 0)].append(finding)
+    return [tuple(JudgeQuestion(number, each) for number, each in enumerate(mine, 1)) for mine in found]
 
 
-def _shows(pieces: Sequence[Piece], finding: Finding) -> bool:
-    return any(piece.path == finding.file and piece.first <= finding.line <= piece.last for piece in pieces)
+def _shows(chunks: Sequence[Chunk], finding: Finding) -> bool:
+    return any(chunk.path == finding.file and chunk.first <= finding.line <= chunk.last for chunk in chunks)
 
 
-def _brief(asked: Pass, pieces: Sequence[Piece], questions: tuple[Asked, ...], notes: str, rng: random.Random) -> Brief:
+def _brief(
+    judge_pass: JudgePass, chunks: Sequence[Chunk], questions: tuple[JudgeQuestion, ...], notes: str, rng: random.Random
+) -> Brief:
     control = None
-    shown = list(pieces)
-    if asked.has_control:
-        # Never at the end, where it would be found by whoever looks at nothing else.
-        place = rng.randrange(len(shown))
-        shown.insert(place, _control(asked, rng, {piece.path for piece in pieces}))
-        control = place + 1
-    return Brief(asked, tuple(shown), questions, notes, _word(rng, 24), _word(rng, 16), control)
+    with_control = list(chunks)
+    if judge_pass.has_control:
+        # Not at the end, where a model that skips the material would still see it.
+        position = rng.randrange(len(with_control))
+        with_control.insert(position, _control(judge_pass, rng, {chunk.path for chunk in chunks}))
+        control = position + 1
+    return Brief(judge_pass, tuple(with_control), questions, notes, _word(rng, 24), _word(rng, 16), control)
 
 
-def _control(asked: Pass, rng: random.Random, taken: set[str]) -> Piece:
-    """A sample that is bad beyond doubt, under a name and with a host that nobody has seen before."""
+def _control(judge_pass: JudgePass, rng: random.Random, taken: set[str]) -> Chunk:
+    """Return a clearly malicious sample with a random file name and host."""
     host, name = f"{_word(rng, 10)}.example", _word(rng, 8)
-    samples = _CODE_SAMPLES if asked is CODE else _TEXT_SAMPLES
+    samples = _CODE_SAMPLES if judge_pass is CODE else _TEXT_SAMPLES
     folder, extension, text = rng.choice(samples)
     path = f"{folder}/{name}.{extension}"
     while path in taken:
         path = f"{folder}/{_word(rng, 12)}.{extension}"
     lines = text.format(host=host, name=name).split("\n")
-    return Piece(path, tuple(Line(number, line) for number, line in enumerate(lines, 1)))
+    return Chunk(path, tuple(Line(number, line) for number, line in enumerate(lines, 1)))
 
 
 _TEXT_SAMPLES: tuple[tuple[str, str, str], ...] = (
@@ -201,7 +205,7 @@ _CODE_SAMPLES: tuple[tuple[str, str, str], ...] = (
 
 
 def _notes(source: Source, reached: Capabilities) -> str:
-    """What else there is, for whoever sees only the instructions. Everything in it is the skill's own words, quoted."""
+    """Return the capabilities and files of the skill, quoted, for the pass that sees only SKILL.md."""
     seen = {
         "hosts": reached.hosts,
         "programs": reached.programs,
@@ -210,8 +214,8 @@ def _notes(source: Source, reached: Capabilities) -> str:
         "tools": reached.tools,
         "files": [f"{entry.path} ({entry.size} bytes)" for entry in source.manifest.files],
     }
-    told = [f"{name}: {json.dumps(list(values))}" for name, values in seen.items()]
-    cuts = [line if len(line) <= LONGEST_LIST else f"{line[:LONGEST_LIST]} …" for line in told]
+    lines = [f"{name}: {json.dumps(list(values))}" for name, values in seen.items()]
+    cuts = [line if len(line) <= MAX_LIST_LENGTH else f"{line[:MAX_LIST_LENGTH]} …" for line in lines]
     return "\n".join(text_of(line.encode()) or "" for line in cuts)
 
 

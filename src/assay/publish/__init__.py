@@ -1,1 +1,1 @@
-"""Puts out what was approved, refuses what was not, and postpones what could not be examined."""
+"""Publishing, refusing and postponing submissions."""

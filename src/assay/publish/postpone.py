@@ -1,33 +1,32 @@
-"""Postpone: try again later, wait for a rate limit, or give up visibly. None of these is a verdict."""
+"""Retries, snoozes and failures of submissions; none of them is a verdict."""
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import Reason, State, Submission
-from assay.queue.outcome import Again, Done, Outcome
-from assay.queue.retry import RetryBudget
+from assay.queue.outcome import Done, Outcome, Retry, RetryPolicy
 from assay.store.submissions.transitions import Step, move, update_in_place
 
-NEXT_STEP = "Nothing is wrong with the skill; submit it again, or an operator can requeue it."
+NEXT_STEP = "The skill itself is not at fault. Submit it again later, or ask an operator to requeue it."
 
 
 async def snooze(db: AsyncConnection, submission: Submission, reason: Reason, seconds: float) -> Outcome:
-    """Waiting for the outside world is a delay, not an attempt."""
+    """Release the submission for `seconds` without counting an attempt."""
     await _release(db, submission, reason, "waiting", attempts=submission.attempts, claims=submission.claims - 1)
-    return Again(seconds)
+    return Retry(seconds)
 
 
-async def retry_or_fail(db: AsyncConnection, submission: Submission, reason: Reason, budget: RetryBudget) -> Outcome:
-    """Count the attempt; after the last one the submission rests in FAILED, where people can see it."""
+async def retry_or_fail(db: AsyncConnection, submission: Submission, reason: Reason, policy: RetryPolicy) -> Outcome:
+    """Count the attempt and release the submission; after the last attempt, move it to FAILED."""
     attempts = submission.attempts + 1
-    delay = budget.delay(attempts)
+    delay = policy.delay(attempts)
     if delay is None:
         return await give_up(db, submission, reason, attempts=attempts)
     await _release(db, submission, reason, "retry", attempts=attempts, claims=submission.claims)
-    return Again(delay)
+    return Retry(delay)
 
 
 async def give_up(db: AsyncConnection, submission: Submission, reason: Reason, *, attempts: int) -> Outcome:
-    """FAILED, with the reason of the last attempt."""
+    """Move the submission to FAILED with the reason of the last attempt."""
     step = Step(State.FAILED, "retries exhausted", {"reason": reason.code, "attempts": attempts})
     await move(
         db,

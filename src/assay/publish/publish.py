@@ -1,5 +1,6 @@
-"""Publish: listing, version, hallmark, scan, state, event and change record in one transaction."""
+"""Publishing: listing, version, hallmark, scan, state, event and change record in one transaction."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -9,113 +10,120 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.certify.certify import certify
 from assay.certify.keys import SigningKeys
 from assay.model.errors import Conflict
-from assay.model.human_decisions import REJECTED, Said
 from assay.model.ids import new_id
-from assay.model.listing_status import VersionStatus
-from assay.model.naming import listing_name, slug_of
-from assay.model.review import Review
-from assay.model.skill import Certificate, Description, SkillVersion
+from assay.model.moderation import REJECTED, HumanDecisions, Review
+from assay.model.skill import (
+    Certificate,
+    Description,
+    SkillVersion,
+    VersionStatus,
+    declared_version,
+    listing_name,
+    slug_in,
+    slug_of,
+)
 from assay.model.source import Source
 from assay.model.submission import ACTIVE, Reason, State, Submission
-from assay.model.verdict import Path, Verdict, Weighed
-from assay.publish.block import blocked, blocks_of
+from assay.model.verdict import Assessment, Path, Verdict
+from assay.publish.block import block_move, find_block_entries
 from assay.publish.refuse import refuse_submission
-from assay.publish.version import next_version
 from assay.store.moderation.reviews import find_approvals
-from assay.store.scans.rescans import add_second_looks
-from assay.store.scans.scans import Examined, save_scans
-from assay.store.skills.skills import list_versions
+from assay.store.scans.rescans import add_rescans
+from assay.store.scans.scans import ScannedContent, save_scans
+from assay.store.skills.locks import lock_skill
 from assay.store.submissions.transitions import LostLease, Move, Step, move_all, move_one
 from assay.store.versions.publications import (
-    Listed,
-    Listing,
+    ExistingListing,
+    ListingUpdate,
     NewVersion,
-    list_first_versions,
-    list_next_version,
     lock_listing,
     make_live,
+    publish_first_versions,
+    publish_next_version,
 )
-from assay.store.versions.status import lock_skill, set_status
+from assay.store.versions.status import set_version_status
+from assay.store.versions.versions import list_versions
 
+SEMVER = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za-z.-]{1,50})?")
 NO_REASON = dict.fromkeys(("reason_code", "reason_message", "next_step"))
 
 
 @dataclass(frozen=True)
 class Approved:
-    """Everything that goes public together."""
+    """An approved content with all that is published with it."""
 
     name: str
     source: Source
     description: Description
-    weighed: Weighed
+    assessment: Assessment
     certificate: Certificate
-    # Of a person who has approved exactly these bytes.
+    # The reviewer's approval of this content, if any.
     review: Review | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """Why it goes public."""
-        return self.weighed.verdict
+        return self.assessment.verdict
 
     @property
-    def examined(self) -> Examined:
-        """What the static scan is kept from."""
-        return Examined(self.source.manifest, self.weighed.report, self.weighed.static)
+    def scanned(self) -> ScannedContent:
+        return ScannedContent(self.source.manifest, self.assessment.report, self.assessment.static)
 
 
-def listed_as(submission: Submission, listed: str | None) -> str:
-    """What is listed keeps its name, unless the author calls it something else."""
-    if listed is not None and listed.rpartition("/")[2] == slug_of(submission.skill_name):
-        return listed
+def listing_name_for(submission: Submission, current: str | None) -> str:
+    """Return the current name of the listing, or a new one if there is none or the author renamed the skill."""
+    if current is not None and slug_in(current) == slug_of(submission.skill_name):
+        return current
     return listing_name(submission.repository.name, submission.skill_name)
 
 
-async def publish_all(db: AsyncConnection, wanted: Sequence[tuple[Submission, Approved]]) -> list[Submission | None]:
-    """Publish first versions, all of them in six statements; what is blocked is moved to BLOCKED by one more.
+async def publish_new_listings(
+    db: AsyncConnection, items: Sequence[tuple[Submission, Approved]]
+) -> list[Submission | None]:
+    """Publish first versions in six statements, plus one that moves blocklisted submissions to BLOCKED.
 
-    None stands for what cannot be one, because its name or folder is listed already: see `publish_again`.
+    The result is None for items whose name or folder is already listed: use `publish_to_listing` for them.
     """
-    entries = await blocks_of(db, [(submission, approved.source.digest) for submission, approved in wanted])
-    scans = await save_scans(db, 1, [approved.examined for _, approved in wanted])
+    entries = await find_block_entries(db, [(submission, approved.source.digest) for submission, approved in items])
+    scans = await save_scans(db, 1, [approved.scanned for _, approved in items])
     news = [
         (submission, approved, _first_version(submission, approved, scans[approved.source.digest]))
-        for (submission, approved), entry in zip(wanted, entries, strict=True)
+        for (submission, approved), entry in zip(items, entries, strict=True)
         if entry is None
     ]
-    listed = await list_first_versions(db, [new for _, _, new in news])
+    listed = await publish_first_versions(db, [new for _, _, new in news])
     moves = [
         _published(submission, approved, new.listing.id, new.version)
         for submission, approved, new in news
         if new.listing.id in listed
     ]
     moves += [
-        blocked(submission, approved.source.digest, entry)
-        for (submission, approved), entry in zip(wanted, entries, strict=True)
+        block_move(submission, approved.source.digest, entry)
+        for (submission, approved), entry in zip(items, entries, strict=True)
         if entry is not None
     ]
     moved = await move_all(db, moves)
     if len(moved) != len(moves):
         # Rolls the batch back; alone, only the one that lost its lease will fail.
         raise LostLease("A submission was taken over while it was being published.")
-    await _look_again_later(db, [approved for _, approved, _ in news])
-    return [moved.get(submission.id) for submission, _ in wanted]
+    await _schedule_judging(db, [approved for _, approved, _ in news])
+    return [moved.get(submission.id) for submission, _ in items]
 
 
-async def publish_again(
+async def publish_to_listing(
     db: AsyncConnection, submission: Submission, approved: Approved, keys: SigningKeys
 ) -> Submission:
-    """Make this content the live version of a listing that exists, or refuse: the name or folder is another's, the
-    listing is blocked, or this very version was taken back.
+    """Make this content the current version of an existing listing. Refuse it if the name or folder belongs to another
+    listing, the skill is blocklisted, or this version was yanked or withdrawn.
 
-    A version exists exactly if the content changed. Known content becomes live again as it was, with a hallmark that
-    says what was found out now.
+    A new version is created only for new content. Known content becomes current again under its old number, with a new
+    hallmark.
     """
     digest = approved.source.digest
-    # Before any lock: see `hold_blocklist`.
-    [entry] = await blocks_of(db, [(submission, digest)])
-    scans = await save_scans(db, 1, [approved.examined])
+    # Before any other lock: see `lock_blocklist_shared`.
+    [entry] = await find_block_entries(db, [(submission, digest)])
+    scans = await save_scans(db, 1, [approved.scanned])
     if entry is not None:
-        return await move_one(db, blocked(submission, digest, entry))
+        return await move_one(db, block_move(submission, digest, entry))
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     if listed is None or listed.name != approved.name:
         reason = _name_taken(approved.name, listed.name if listed else None)
@@ -126,8 +134,8 @@ async def publish_again(
     if known is not None and known.status is not VersionStatus.LIVE:
         if approved.review is None or known.remark is None or known.remark.code != REJECTED:
             return await _refuse(db, submission, _taken_back(known), trigger=f"version {known.status}")
-        # One reviewer took it back, and now one has approved it.
-        await set_status(db, await lock_skill(db, listed.name), known, VersionStatus.LIVE, None)
+        # A reviewer rejected this version before, and one has approved it now.
+        await set_version_status(db, await lock_skill(db, listed.name), known, VersionStatus.LIVE, None)
     if known is not None:
         certificate = await _certify_again(db, listed, known, approved, keys)
         listing = replace(listing, certificate=certificate)
@@ -135,43 +143,43 @@ async def publish_again(
     else:
         version = _make_version(approved, [each.version for each in versions])
     new = NewVersion(listing, version, version.ordinal, scans[digest], submission.id)
-    await (make_live(db, new) if known else list_next_version(db, new))
-    await _look_again_later(db, [approved])
+    await (make_live(db, new) if known else publish_next_version(db, new))
+    await _schedule_judging(db, [approved])
     return await move_one(db, _published(submission, approved, listing.id, version))
 
 
 async def _certify_again(
-    db: AsyncConnection, listed: Listed, known: SkillVersion, approved: Approved, keys: SigningKeys
+    db: AsyncConnection, listed: ExistingListing, known: SkillVersion, approved: Approved, keys: SigningKeys
 ) -> Certificate:
-    """What is said of a version follows the newest verdict, and is said of the commit that the version came from.
+    """Certify a known version by the latest verdict, for the commit it was published from.
 
-    What a person has approved stays approved, whoever submits it again.
+    A reviewer's approval of the content is kept.
     """
-    weighed, review = approved.weighed, approved.review
+    assessment, review = approved.assessment, approved.review
     if review is None and known.tier.is_reviewed:
         review = (await find_approvals(db, known.content_digest)).get(listed.id)
-    said = Said(review)
-    verdict = said.overrule(weighed.verdict, weighed.report)
+    decisions = HumanDecisions(review)
+    verdict = decisions.apply_to(assessment.verdict, assessment.report)
     return certify(
         listed.name,
         approved.source.manifest,
         known.commit,
-        replace(weighed, verdict=verdict),
+        replace(assessment, verdict=verdict),
         keys,
         approved.certificate.certified_at,
-        review=said.approval_of(weighed.report),
+        review=decisions.approval_of(assessment.report),
     )
 
 
-async def _look_again_later(db: AsyncConnection, published: Sequence[Approved]) -> None:
-    """What nobody but the static scan has looked at yet is due for the judge, in the transaction that lets it out."""
+async def _schedule_judging(db: AsyncConnection, published: Sequence[Approved]) -> None:
+    """Schedule the judge for fast approvals, in the transaction that publishes them."""
     digests = [each.source.digest for each in published if each.verdict.path is Path.FAST_APPROVE]
     if digests:
-        await add_second_looks(db, digests, why=Path.FAST_APPROVE.value)
+        await add_rescans(db, digests, why=Path.FAST_APPROVE.value)
 
 
 async def _refuse(db: AsyncConnection, submission: Submission, reason: Reason, *, trigger: str) -> Submission:
-    """What a worker has found out is the end of its submission; a reviewer is told, and decides otherwise."""
+    """Refuse an active submission; raise Conflict for one that a reviewer is approving."""
     if submission.state not in ACTIVE:
         raise Conflict(reason.message, code=reason.code)
     return await refuse_submission(db, submission, reason, trigger=trigger)
@@ -181,8 +189,8 @@ def _first_version(submission: Submission, approved: Approved, scan_id: int) -> 
     return NewVersion(_listing(submission, approved), _make_version(approved, []), 1, scan_id, submission.id)
 
 
-def _listing(submission: Submission, approved: Approved) -> Listing:
-    return Listing(
+def _listing(submission: Submission, approved: Approved) -> ListingUpdate:
+    return ListingUpdate(
         id=submission.skill_id or new_id(),
         name=approved.name,
         repository_id=submission.repository.id,
@@ -197,9 +205,15 @@ def _published(submission: Submission, approved: Approved, skill_id: UUID, live:
     verdict = approved.verdict
     result = {"skill_id": skill_id, "content_digest": live.content_digest, "score": verdict.score}
     if approved.review is not None and submission.state not in ACTIVE:
-        told = {"version": live.version, "digest": live.content_digest, "score": verdict.score}
-        said = {"commit": live.commit, "path": verdict.path, "said": approved.review.reason}
-        step = Step(State.PUBLISHED, "approved by a reviewer", told | said)
+        details = {
+            "version": live.version,
+            "digest": live.content_digest,
+            "score": verdict.score,
+            "commit": live.commit,
+            "path": verdict.path,
+            "said": approved.review.reason,
+        }
+        step = Step(State.PUBLISHED, "approved by a reviewer", details)
         return Move(submission, (step,), approved.review.reviewer, result | NO_REASON)
     steps = (
         Step(State.AUTO_APPROVED, "approved", {"score": verdict.score, "path": verdict.path}),
@@ -223,11 +237,11 @@ def _make_version(approved: Approved, taken: list[str]) -> SkillVersion:
 
 
 def _taken_back(version: SkillVersion) -> Reason:
-    said = version.remark.message if version.remark else ""
+    message = version.remark.message if version.remark else ""
     return Reason(
         f"version_{version.status}",
-        f"This content is version {version.version}, which was {version.status}: {said}",
-        "Change what is wrong with it, then submit again.",
+        f"This content is version {version.version}, which was {version.status}: {message}",
+        "Fix the stated problem, then submit again.",
     )
 
 
@@ -236,10 +250,22 @@ def _name_taken(name: str, listed: str | None) -> Reason:
         return Reason(
             "already_listed",
             f"This folder is already listed as {listed}.",
-            f"Submit it as {listed.rpartition('/')[2]}, or remove that listing first.",
+            f"Submit it under the name {slug_in(listed)}, or unlist that listing first.",
         )
     return Reason(
         "name_taken",
         f"The name {name} belongs to another folder of this repository.",
         "Submit the skill under another name.",
     )
+
+
+def next_version(declared: str | None, taken: Sequence[str]) -> str:
+    """Return the declared version if it is valid and unused, else the highest version with the patch incremented."""
+    version = (declared_version(declared) or "").strip().removeprefix("v")
+    if SEMVER.fullmatch(version) and version not in taken:
+        return version
+    numbers = [match for match in map(SEMVER.fullmatch, taken) if match]
+    if not numbers:
+        return "1.0.0"
+    major, minor, patch = max((int(found[1]), int(found[2]), int(found[3])) for found in numbers)
+    return f"{major}.{minor}.{patch + 1}"

@@ -1,1 +1,1 @@
-"""Keeps work until it is done: a thin room around PgQueuer that knows jobs and outcomes, not skills."""
+"""The queue: a thin layer over PgQueuer that knows jobs and outcomes, not skills."""

@@ -1,4 +1,4 @@
-"""Give back to the queue what an accident took out of it."""
+"""Rescue of held jobs and orphaned submissions."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,74 +10,75 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.job import Job, decode_job
 from assay.store.operations.periodic_jobs import read_position, save_position
-from assay.store.queue.enqueue import enqueue
 from assay.store.queue.held_jobs import (
     HeldJob,
     drop_held_jobs,
-    give_back,
-    lock_active_rounds,
+    find_keys_in_use,
+    lock_active_cycles,
     lock_held_jobs,
-    set_aside,
-    taken_keys,
+    quarantine_jobs,
+    requeue_held_jobs,
 )
-from assay.store.queue.orphans import Position, Window, end_of, find_orphans, lock_orphans
+from assay.store.queue.jobs import enqueue
+from assay.store.queue.orphans import OrphanCursor, OrphanWindow, find_orphans, find_window_end, lock_orphans
 
 log = structlog.get_logger()
-AT_MOST = 1_000
+BATCH_SIZE = 1_000
 RESCUE_ORPHANS = "rescue orphans"
-# A job and its submission are written together, so a minute is more than any transaction needs.
+# A job and its submission commit together; no transaction takes this long.
 GRACE = timedelta(seconds=60)
-LOOKED_AT = 20_000
-SHOWN = 10
-BEGINNING: Position = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
+WINDOW_SIZE = 20_000
+MAX_LOGGED_IDS = 10
+START: OrphanCursor = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
 
 
 async def rescue_held_jobs(db: AsyncConnection) -> int:
-    """Give back what the queue holds as failed; returns how many jobs are waiting again.
+    """Requeue jobs that the queue holds as failed; return their number.
 
-    A handler always says what becomes of a job, so a held one is an accident: the database went away while the
-    outcome was being written. What cannot be read is set aside; what is over, or queued again, is dropped.
+    Handlers always return an outcome, so a job is held only if the database went down while the outcome was written.
+    Unreadable jobs are quarantined; jobs that are over or enqueued again are dropped.
     """
-    held = await lock_held_jobs(db, AT_MOST)
-    jobs = {each.id: job for each in held if (job := _readable(each))}
+    held = await lock_held_jobs(db, BATCH_SIZE)
+    jobs = {each.id: job for each in held if (job := _decode(each))}
     if unreadable := [each.id for each in held if each.id not in jobs]:
-        log.error("Jobs that cannot be read were set aside", job_ids=unreadable[:SHOWN], number=len(unreadable))
-        await set_aside(db, unreadable)
-    under_way, locked = await lock_active_rounds(db, [job.subject_id for job in jobs.values()])
-    taken = await taken_keys(db, [job.key for job in jobs.values()])
-    again: dict[str, int] = {}
+        log.error("Quarantined unreadable jobs", job_ids=unreadable[:MAX_LOGGED_IDS], number=len(unreadable))
+        await quarantine_jobs(db, unreadable)
+    active, locked = await lock_active_cycles(db, [job.subject_id for job in jobs.values()])
+    in_use = await find_keys_in_use(db, [job.key for job in jobs.values()])
+    requeued: dict[str, int] = {}
     dropped = []
-    for number, job in jobs.items():
-        this_round = (job.subject_id, job.cycle)
-        if this_round not in under_way or job.key in taken or job.key in again:
-            dropped.append(number)
-        elif this_round in locked:
-            again[job.key] = number
+    for job_id, job in jobs.items():
+        cycle = (job.subject_id, job.cycle)
+        if cycle not in active or job.key in in_use or job.key in requeued:
+            dropped.append(job_id)
+        elif cycle in locked:
+            requeued[job.key] = job_id
     await drop_held_jobs(db, dropped)
-    await give_back(db, list(again.values()))
-    if again or dropped:
-        log.warning("Held jobs were given back", given_back=len(again), dropped=len(dropped))
-    return len(again)
+    await requeue_held_jobs(db, list(requeued.values()))
+    if requeued or dropped:
+        log.warning("Rescued held jobs", requeued=len(requeued), dropped=len(dropped))
+    return len(requeued)
 
 
-async def rescue_orphans(db: AsyncConnection, now: Callable[[], datetime], looked_at: int = LOOKED_AT) -> int:
-    """Enqueue active submissions that have no job, some of the backlog each time; returns how many there were."""
+async def rescue_orphans(db: AsyncConnection, now: Callable[[], datetime], window_size: int = WINDOW_SIZE) -> int:
+    """Enqueue orphans in the next window of the backlog; return their number."""
     moment = now()
     before = moment - GRACE
-    window = Window(_position(await read_position(db, RESCUE_ORPHANS)), before, moment, looked_at)
+    window = OrphanWindow(_parse_cursor(await read_position(db, RESCUE_ORPHANS)), before, moment, window_size)
     found = await find_orphans(db, window)
-    lost = await lock_orphans(db, [each.id for each in found[:AT_MOST]], before=before, now=moment) if found else []
-    if lost:
-        ids = [str(number) for number, _, _ in lost[:SHOWN]]
-        log.error("Submissions without a job were enqueued again", submission_ids=ids, number=len(lost))
-        jobs = [Job(number, cycle) for number, cycle, _ in lost]
-        await enqueue(db, jobs, [priority for _, _, priority in lost])
-    if len(found) <= AT_MOST:
-        await save_position(db, RESCUE_ORPHANS, _written(await end_of(db, window)))
-    return len(lost)
+    ids = [each.id for each in found[:BATCH_SIZE]]
+    orphans = await lock_orphans(db, ids, before=before, now=moment) if found else []
+    if orphans:
+        logged = [str(submission_id) for submission_id, _, _ in orphans[:MAX_LOGGED_IDS]]
+        log.error("Enqueued submissions that had no job", submission_ids=logged, number=len(orphans))
+        jobs = [Job(submission_id, cycle) for submission_id, cycle, _ in orphans]
+        await enqueue(db, jobs, [priority for _, _, priority in orphans])
+    if len(found) <= BATCH_SIZE:
+        await save_position(db, RESCUE_ORPHANS, _format_cursor(await find_window_end(db, window)))
+    return len(orphans)
 
 
-def _readable(held: HeldJob) -> Job | None:
+def _decode(held: HeldJob) -> Job | None:
     try:
         job = decode_job(held.payload or b"")
     except msgspec.MsgspecError:
@@ -85,12 +86,12 @@ def _readable(held: HeldJob) -> Job | None:
     return job if job.key == held.key else None
 
 
-def _position(written: str | None) -> Position:
-    if written is None:
-        return BEGINNING
-    moment, _, number = written.partition(" ")
-    return datetime.fromisoformat(moment), UUID(number)
+def _parse_cursor(stored: str | None) -> OrphanCursor:
+    if stored is None:
+        return START
+    moment, _, submission_id = stored.partition(" ")
+    return datetime.fromisoformat(moment), UUID(submission_id)
 
 
-def _written(position: Position | None) -> str | None:
-    return f"{position[0].isoformat()} {position[1]}" if position else None
+def _format_cursor(cursor: OrphanCursor | None) -> str | None:
+    return f"{cursor[0].isoformat()} {cursor[1]}" if cursor else None

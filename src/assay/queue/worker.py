@@ -1,4 +1,4 @@
-"""The worker: claims jobs in batches, keeps many in flight, gives back what it cannot finish."""
+"""The queue worker: claims jobs in batches, keeps many in flight and requeues those it cannot finish."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,23 +15,22 @@ from pgqueuer.domain.errors import FailingListenerError, RetryRequested
 from pgqueuer.domain.models import Context
 from pgqueuer.domain.models import Job as EngineJob
 
+from assay.concurrency import wait_or_stop
 from assay.model.errors import Unavailable
 from assay.model.job import ENTRYPOINT, Job, decode_job
-from assay.queue.outcome import Again, Outcome, Paused
+from assay.queue.outcome import Outcome, Paused, Retry
 from assay.store.database.database import is_outage
 from assay.store.queue.pgqueuer import NAMES, queries_on
 
 log = structlog.get_logger()
 Handler = Callable[[Job], Awaitable[Outcome]]
 Gate = Callable[[], Awaitable[bool]]
-# Besides an outage, what says that the database went away; the worker waits for it and goes on.
-AWAY = asyncpg.InterfaceError | FailingListenerError | Unavailable
+# Errors of a lost connection, besides those that `is_outage` knows.
+CONNECTION_LOST = asyncpg.InterfaceError | FailingListenerError | Unavailable
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Batch × concurrency jobs are in flight at most."""
-
     batch: int = 10
     concurrency: int = 20
     lease_seconds: float = 30
@@ -42,16 +41,16 @@ class WorkerOptions:
 
     @property
     def in_flight(self) -> int:
-        """The most jobs that one worker works on at once."""
+        """The maximum number of jobs in flight in one worker."""
         return self.batch * self.concurrency
 
 
 async def run_worker(
     url: str, handle: Handler, options: WorkerOptions, stopping: asyncio.Event, is_paused: Gate | None = None
 ) -> None:
-    """Work until `stopping` is set; then finish what is in flight, or give it back after a while.
+    """Work until `stopping` is set; then finish jobs in flight and requeue those not done in `stop_seconds`.
 
-    While `is_paused` says so, nothing new is claimed; what is in flight is finished.
+    While `is_paused` returns true, jobs in flight are finished and none are claimed.
     """
     gate = is_paused or _never
     while not stopping.is_set():
@@ -59,30 +58,30 @@ async def run_worker(
             async with _pool(url) as pool:
                 while not stopping.is_set():
                     if await gate():
-                        await _wait(stopping, options.pause_check_seconds)
+                        await wait_or_stop(stopping, options.pause_check_seconds)
                     else:
                         await _run_once(pool, handle, options, stopping, gate)
-        except Exception as problem:
-            # The worker outlives the database: it waits for it and goes on.
-            if not (is_outage(problem) or isinstance(problem, AWAY)):
+        except Exception as error:
+            # A worker survives database outages.
+            if not (is_outage(error) or isinstance(error, CONNECTION_LOST)):
                 raise
-            log.warning("The queue does not answer; trying again", problem=repr(problem))
-            await _wait(stopping, options.reconnect_seconds)
+            log.warning("Lost the connection to the queue; reconnecting", error=repr(error))
+            await wait_or_stop(stopping, options.reconnect_seconds)
 
 
 async def _run_once(
     pool: asyncpg.Pool, handle: Handler, options: WorkerOptions, stopping: asyncio.Event, is_paused: Gate
 ) -> None:
-    """Claim and work until the worker stops or the queue is paused, and until what was claimed is done."""
+    """Claim jobs until the worker stops or the queue is paused, then wait for the claimed ones."""
     manager = QueueManager(queries_on(AsyncpgPoolDriver(pool)), channel=NAMES.channel)
     given_up = asyncio.Event()
 
     @manager.entrypoint(ENTRYPOINT, on_failure="hold", accepts_context=True)
     async def work(job: EngineJob, context: Context) -> None:
-        # A job that was taken out of the queue while it runs is cancelled here.
+        # Cancels the handler if the job is removed from the queue meanwhile.
         with context.cancellation:
-            match await _handle_or_give_back(job, handle, given_up):
-                case Again(after_seconds):
+            match await _handle_or_requeue(job, handle, given_up):
+                case Retry(after_seconds):
                     raise RetryRequested(timedelta(seconds=after_seconds))
                 case Paused():
                     manager.shutdown.set()
@@ -99,8 +98,8 @@ async def _run_once(
         )
 
 
-async def _handle_or_give_back(job: EngineJob, handle: Handler, given_up: asyncio.Event) -> Outcome:
-    """The handler's outcome, or `Again` at once if the worker has to stop before there is one."""
+async def _handle_or_requeue(job: EngineJob, handle: Handler, given_up: asyncio.Event) -> Outcome:
+    """Return the handler's outcome, or `Retry(0)` if the worker has to stop first."""
     assert job.payload is not None
     working = asyncio.ensure_future(handle(decode_job(job.payload)))
     giving_up = asyncio.ensure_future(given_up.wait())
@@ -108,7 +107,7 @@ async def _handle_or_give_back(job: EngineJob, handle: Handler, given_up: asynci
         await asyncio.wait({working, giving_up}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
-        return Again(0)
+        return Retry(0)
     finally:
         giving_up.cancel()
         if not working.done():
@@ -138,13 +137,13 @@ async def _stopper(
 async def _pauser(manager: QueueManager, options: WorkerOptions, is_paused: Gate) -> AsyncIterator[None]:
     async def watch() -> None:
         while not manager.shutdown.is_set():
-            await _wait(manager.shutdown, options.pause_check_seconds)
+            await wait_or_stop(manager.shutdown, options.pause_check_seconds)
             try:
                 if await is_paused():
                     manager.shutdown.set()
-            except Unavailable as problem:
-                # The manager notices an outage by itself.
-                log.debug("It is not known whether the queue is paused", problem=problem.message)
+            except Unavailable as error:
+                # The manager detects outages by itself.
+                log.debug("Failed to check whether the queue is paused", error=error.message)
 
     task = asyncio.create_task(watch())
     try:
@@ -168,8 +167,20 @@ async def _pool(url: str) -> AsyncIterator[asyncpg.Pool]:
         pool.terminate()
 
 
-async def _wait(stopping: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stopping.wait(), seconds)
-    except TimeoutError:
-        return
+@dataclass
+class InFlight:
+    """The number of jobs in flight in this process."""
+
+    number: int = 0
+
+    def counting(self, handle: Handler) -> Handler:
+        """Wrap a handler so that its running calls are counted."""
+
+        async def counted(job: Job) -> Outcome:
+            self.number += 1
+            try:
+                return await handle(job)
+            finally:
+                self.number -= 1
+
+        return counted

@@ -1,4 +1,4 @@
-"""Who is running, for the logs: a scope that restores what was there before, whatever happens inside."""
+"""The current task of an asyncio context, for log fields."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,27 +7,26 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """The work that the current task does, and for whom."""
+class CurrentTask:
+    """The kind of work and the fields that its log lines carry."""
 
     kind: str
     fields: tuple[tuple[str, str], ...] = ()
 
 
-_running: ContextVar[Running | None] = ContextVar("assay_running", default=None)
+_current: ContextVar[CurrentTask | None] = ContextVar("assay_current_task", default=None)
 
 
 @contextmanager
-def running(kind: str, **fields: object) -> Iterator[Running]:
-    """Everything logged inside carries these fields; nested scopes give back the outer one."""
-    mine = Running(kind, tuple((name, str(value)) for name, value in fields.items()))
-    token = _running.set(mine)
+def task_scope(kind: str, **fields: object) -> Iterator[CurrentTask]:
+    """Add these fields to every log line in the block; the outer scope is restored at its end."""
+    task = CurrentTask(kind, tuple((name, str(value)) for name, value in fields.items()))
+    token = _current.set(task)
     try:
-        yield mine
+        yield task
     finally:
-        _running.reset(token)
+        _current.reset(token)
 
 
-def who_is_running() -> Running | None:
-    """The innermost scope of this task, if any."""
-    return _running.get()
+def current_task() -> CurrentTask | None:
+    return _current.get()

@@ -1,4 +1,4 @@
-"""A process says that it is there, every few seconds, and that it leaves."""
+"""Heartbeats of processes."""
 
 import asyncio
 import os
@@ -27,50 +27,51 @@ async def heartbeat(
     ruleset: str | None = None,
     every_seconds: float = EVERY_SECONDS,
 ) -> AsyncIterator[None]:
-    """Seen from the beginning of the block until its end; a process that is killed is missed soon after. Who works by
-    rules says by which: all must have the same.
+    """Register this process for the duration of the block. Failed writes are logged and do not end the process.
+
+    Processes that scan pass their `ruleset`; an alarm reports processes with different ones.
     """
-    number, host = new_id(), socket.gethostname()
+    process_id, host = new_id(), socket.gethostname()
 
-    def me() -> ProcessRow:
-        return ProcessRow(number, kind, host, os.getpid(), __version__, in_flight(), ruleset)
+    def row() -> ProcessRow:
+        return ProcessRow(process_id, kind, host, os.getpid(), __version__, in_flight(), ruleset)
 
-    # Once before anything else, so that nobody misses a process that has begun to work.
-    await _write(store, me())
-    beating = asyncio.create_task(_beat(store, me, every_seconds))
+    # Register before any work starts.
+    await _write(store, row())
+    beating = asyncio.create_task(_beat(store, row, every_seconds))
     try:
         yield
     finally:
         beating.cancel()
         await asyncio.wait({beating})
-        await _say_goodbye(store, me())
+        await _deregister(store, row())
 
 
-async def _beat(store: Database, me: Callable[[], ProcessRow], every_seconds: float) -> None:
-    is_silent = False
+async def _beat(store: Database, row: Callable[[], ProcessRow], every_seconds: float) -> None:
+    is_failing = False
     while True:
-        problem = await _write(store, me())
-        if problem is not None and not is_silent:
-            log.warning("The heartbeat of this process cannot be written", problem=problem)
-        if problem is None and is_silent:
-            log.info("The heartbeat of this process is written again")
-        is_silent = problem is not None
+        error = await _write(store, row())
+        if error is not None and not is_failing:
+            log.warning("Failed to write heartbeat", error=error)
+        if error is None and is_failing:
+            log.info("Heartbeat written again")
+        is_failing = error is not None
         await asyncio.sleep(every_seconds)
 
 
 async def _write(store: Database, row: ProcessRow) -> str | None:
-    """What is wrong, if it could not be written; the process goes on either way."""
+    """Return the error if the write failed."""
     try:
         async with store.begin() as db:
             await write_process(db, row)
-    except Exception as problem:  # noqa: BLE001 - told by the caller, once
-        return repr(problem)
+    except Exception as error:  # noqa: BLE001 - logged once by the caller
+        return repr(error)
     return None
 
 
-async def _say_goodbye(store: Database, row: ProcessRow) -> None:
+async def _deregister(store: Database, row: ProcessRow) -> None:
     try:
         async with store.begin() as db:
             await remove_process(db, row.id)
-    except Unavailable as problem:
-        log.info("This process could not say that it leaves", problem=problem.message)
+    except Unavailable as error:
+        log.info("Failed to deregister process", error=error.message)

@@ -1,4 +1,4 @@
-"""Work that goes on whatever becomes of a turn: an outage skips one, a bug is told once, and neither ends the rest."""
+"""Loops that survive errors: an outage skips one iteration, an unexpected error is logged."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -6,84 +6,79 @@ from typing import Any, TypeVar
 
 import structlog
 
+from assay.concurrency import wait_or_stop
 from assay.model.errors import Unavailable
 
 log = structlog.get_logger()
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 
-class Bug(Exception):
-    """What nobody expected, in a line; the log has the rest."""
+class UnexpectedError(Exception):
+    """An error that was already logged with its traceback, reduced to one line."""
 
-    def __init__(self, problem: Exception) -> None:
-        said = next(iter(str(problem).splitlines()), "")
-        super().__init__(f"{type(problem).__name__}: {said}")
+    def __init__(self, error: Exception) -> None:
+        message = next(iter(str(error).splitlines()), "")
+        super().__init__(f"{type(error).__name__}: {message}")
 
 
-async def expecting(
-    work: Awaitable[Done], what: str, *, known: tuple[type[Exception], ...] = (Unavailable,), **about: Any
-) -> Done:
-    """The result, or one of the errors that are known. Any other is logged here with its trace, and raised as a Bug."""
+async def log_bugs(
+    work: Awaitable[Result], message: str, *, known: tuple[type[Exception], ...] = (Unavailable,), **about: Any
+) -> Result:
+    """Await `work`. Log errors that are not `known` with their traceback and raise them as UnexpectedError."""
     try:
         return await work
     except known:
         raise
-    except Exception as problem:
-        log.exception(what, **about)
-        raise Bug(problem) from problem
+    except Exception as error:
+        log.exception(message, **about)
+        raise UnexpectedError(error) from error
 
 
-async def keep_going(
-    turn: Callable[[], Awaitable[float]],
+async def run_until_stopped(
+    iterate: Callable[[], Awaitable[float]],
     stopping: asyncio.Event,
-    what: str,
+    message: str,
     *,
     after_seconds: float,
     **about: Any,
 ) -> None:
-    """Take turns until `stopping`. Each says in how many seconds the next is due; else `after_seconds`."""
+    """Call `iterate` until `stopping` is set. It returns the seconds to wait; after an error, wait `after_seconds`.
+
+    `message` is logged with errors, for example "Failed to run periodic job".
+    """
     while not stopping.is_set():
         seconds = after_seconds
         try:
-            seconds = await expecting(turn(), f"A bug: {what}", **about)
+            seconds = await log_bugs(iterate(), f"Unexpected error: {message}", **about)
         except Unavailable as outage:
-            log.warning(what, problem=outage.message, **about)
-        except Bug:
-            pass  # it is in the log
-        await wait_until(stopping, seconds)
+            log.warning(message, error=outage.message, **about)
+        except UnexpectedError:
+            pass  # already logged
+        await wait_or_stop(stopping, seconds)
 
 
-async def do_each(
+async def for_each_bounded(
     items: Iterable[Item],
     work: Callable[[Item], Awaitable[None]],
-    what: str,
+    message: str,
     *,
     at_once: int,
     name: Callable[[Item], str],
 ) -> None:
-    """So many at a time; one that fails is told by its name, and keeps nobody from the others."""
+    """Call `work` for each item, at most `at_once` concurrently. Errors are logged with the item's name."""
     gate = asyncio.Semaphore(at_once)
 
     async def one(item: Item) -> None:
         async with gate:
             try:
-                await expecting(work(item), f"A bug: {what}", item=name(item))
+                await log_bugs(work(item), f"Unexpected error: {message}", item=name(item))
             except Unavailable as outage:
-                log.warning(what, item=name(item), problem=outage.message)
-            except Bug:
-                pass  # it is in the log
+                log.warning(message, item=name(item), error=outage.message)
+            except UnexpectedError:
+                pass  # already logged
 
     async with asyncio.TaskGroup() as group:
         for item in items:
             group.create_task(one(item))
-
-
-async def wait_until(stopping: asyncio.Event, seconds: float) -> None:
-    """Wait so long, or until `stopping`; others have their turn even if it is no time at all."""
-    try:
-        async with asyncio.timeout(max(0.0, seconds)):
-            await stopping.wait()
-    except TimeoutError:
-        return

@@ -1,4 +1,4 @@
-"""Work that recurs: each chore on its own clock and budget, once across all processes, and none in another's way."""
+"""Periodic jobs: each has its own interval and time limit and runs in one process at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,19 +9,25 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import Unavailable
-from assay.runtime.loops import Bug, expecting, keep_going
+from assay.runtime.loops import UnexpectedError, log_bugs, run_until_stopped
 from assay.store.database.database import Database
-from assay.store.operations.periodic_jobs import Rhythm, lock_chore, record_failure, record_success, seconds_until_due
+from assay.store.operations.periodic_jobs import (
+    JobSchedule,
+    lock_periodic_job,
+    record_failure,
+    record_success,
+    seconds_until_due,
+)
 
 log = structlog.get_logger()
-NOTE_SECONDS = 10
-# Clocks wake up a little early at times; a turn that is due that soon is due.
+RECORD_SECONDS = 10
+# Timers may fire slightly early: a job due within this share of its interval counts as due.
 EARLY = 0.1
 
 
 @dataclass(frozen=True)
-class Chore:
-    """A small piece of maintenance, done in one transaction; `work` returns how much there was to do."""
+class PeriodicJob:
+    """Maintenance in one transaction; `work` returns the number of items it processed."""
 
     name: str
     every_seconds: float
@@ -29,71 +35,69 @@ class Chore:
     work: Callable[[AsyncConnection], Awaitable[int]]
 
     @property
-    def rhythm(self) -> Rhythm:
-        """What others need to know of it."""
-        return Rhythm(self.name, self.every_seconds, self.budget_seconds)
+    def schedule(self) -> JobSchedule:
+        return JobSchedule(self.name, self.every_seconds, self.budget_seconds)
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What became of a turn: how much was done, or None if it was not ours; and when to look again."""
+class PeriodicRun:
+    """The result of one run: `amount` is None if the job was not due or ran elsewhere."""
 
     amount: int | None
     again_seconds: float
 
 
-class ChoreFailed(Exception):
-    """An error of the chore itself that would look like an outage of the database."""
+class PeriodicJobFailed(Exception):
+    """An error of the job itself that would otherwise look like a database outage."""
 
 
-async def do_chore(database: Database, chore: Chore) -> Turn:
-    """Do it if it is due and nobody else is at it. Work and its success commit together, or neither does."""
-    async with asyncio.timeout(chore.budget_seconds), database.begin() as db:
-        if not await lock_chore(db, chore.rhythm):
-            return Turn(None, chore.every_seconds)
-        left = await seconds_until_due(db, chore.rhythm)
-        # More than an interval is left only if the clock was turned back; then the last turn says nothing.
-        if chore.every_seconds * EARLY < left <= chore.every_seconds:
-            return Turn(None, left)
+async def run_periodic_job(database: Database, job: PeriodicJob) -> PeriodicRun:
+    """Run the job if it is due and no other process runs it. The work and its success record commit together."""
+    async with asyncio.timeout(job.budget_seconds), database.begin() as db:
+        if not await lock_periodic_job(db, job.schedule):
+            return PeriodicRun(None, job.every_seconds)
+        left = await seconds_until_due(db, job.schedule)
+        # More than one interval is left only if the clock was set back; ignore the last run then.
+        if job.every_seconds * EARLY < left <= job.every_seconds:
+            return PeriodicRun(None, left)
         try:
-            amount = await chore.work(db)
-        except OSError as problem:
-            # On an open connection the database's own errors come wrapped; this one is not the database's.
-            raise ChoreFailed(repr(problem)) from problem
-        await record_success(db, chore.rhythm, amount)
-    return Turn(amount, chore.every_seconds)
+            amount = await job.work(db)
+        except OSError as error:
+            # Database errors on an open connection are wrapped by SQLAlchemy, so this is not one.
+            raise PeriodicJobFailed(repr(error)) from error
+        await record_success(db, job.schedule, amount)
+    return PeriodicRun(amount, job.every_seconds)
 
 
-async def run_chore(database: Database, chore: Chore, stopping: asyncio.Event) -> None:
-    """Do it again and again until `stopping`, whatever happens to it."""
+async def run_periodically(database: Database, job: PeriodicJob, stopping: asyncio.Event) -> None:
+    """Run the job at its interval until `stopping` is set; errors do not end the loop."""
 
-    async def turn() -> float:
-        return await _take_turn(database, chore)
+    async def run_once() -> float:
+        return await _run_and_record(database, job)
 
-    await keep_going(turn, stopping, "Chore skipped", after_seconds=chore.every_seconds, chore=chore.name)
+    await run_until_stopped(run_once, stopping, "Skipped a periodic job", after_seconds=job.every_seconds, job=job.name)
 
 
-async def _take_turn(database: Database, chore: Chore) -> float:
-    """Seconds until the next turn. An outage skips one; anything else is a failure that people can see."""
+async def _run_and_record(database: Database, job: PeriodicJob) -> float:
+    """Run the job, record a failure unless it is an outage, and return the seconds until the next run."""
     started = monotonic()
     try:
-        turn = await expecting(
-            do_chore(database, chore), "A chore failed", known=(Unavailable, TimeoutError), chore=chore.name
+        run = await log_bugs(
+            run_periodic_job(database, job), "Periodic job failed", known=(Unavailable, TimeoutError), job=job.name
         )
-        log.debug("Chore done", chore=chore.name, amount=turn.amount)
-        return turn.again_seconds
+        log.debug("Periodic job finished", job=job.name, amount=run.amount)
+        return run.again_seconds
     except TimeoutError:
-        log.error("A chore took longer than its budget", chore=chore.name, budget_seconds=chore.budget_seconds)
-        await _note_failure(database, chore, f"took longer than {chore.budget_seconds:g} s", monotonic() - started)
-    except Bug as bug:
-        await _note_failure(database, chore, str(bug), monotonic() - started)
-    return chore.every_seconds
+        log.error("Periodic job exceeded its time limit", job=job.name, limit_seconds=job.budget_seconds)
+        await _record_failure(database, job, f"took longer than {job.budget_seconds:g} s", monotonic() - started)
+    except UnexpectedError as bug:
+        await _record_failure(database, job, str(bug), monotonic() - started)
+    return job.every_seconds
 
 
-async def _note_failure(database: Database, chore: Chore, error: str, seconds: float) -> None:
-    """If the database is away meanwhile, the failure is at least in the log."""
+async def _record_failure(database: Database, job: PeriodicJob, error: str, seconds: float) -> None:
     try:
-        async with asyncio.timeout(NOTE_SECONDS), database.begin() as db:
-            await record_failure(db, chore.rhythm, error, seconds)
-    except (Unavailable, TimeoutError) as problem:
-        log.warning("The failure of a chore could not be written down", chore=chore.name, problem=repr(problem))
+        async with asyncio.timeout(RECORD_SECONDS), database.begin() as db:
+            await record_failure(db, job.schedule, error, seconds)
+    except (Unavailable, TimeoutError) as outage:
+        log.warning("Failed to record the failure of a periodic job", job=job.name, error=repr(outage))

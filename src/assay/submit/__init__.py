@@ -1,1 +1,1 @@
-"""Accepts what people send: one admission for every way in."""
+"""Submission of skills: validation and admission."""

@@ -1,4 +1,4 @@
-"""The one admission: every way in ends here, in the caller's transaction, as a set of one or of a thousand."""
+"""Admission of submissions: every way in uses these functions, in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from assay.model.ids import new_id
 from assay.model.job import Job
 from assay.model.repository import Repository, RepositoryName
 from assay.model.submission import REOPENED_BY_RESUBMISSION, Origin, State, Submission
-from assay.store.queue.enqueue import CHUNK, enqueue
+from assay.store.queue.jobs import CHUNK, enqueue
 from assay.store.repositories.repositories import find_or_add_repositories
-from assay.store.submissions.lookup import NaturalKey, find_standing, lock_standing
+from assay.store.submissions.submissions import NaturalKey, find_by_natural_key, lock_reopenable
 from assay.store.submissions.transitions import NewSubmission, Reopening, insert_submissions, reopen_all
 
 
 class Admission(StrEnum):
-    """What became of a request. Every request becomes exactly one of these."""
+    """The result of a request."""
 
     CREATED = "created"
     REOPENED = "reopened"
@@ -28,8 +28,8 @@ class Admission(StrEnum):
 
 
 @dataclass(frozen=True)
-class Request:
-    """A skill that somebody wants listed, already checked. `actor` is who, in words for the history."""
+class SubmissionRequest:
+    """A validated request to list a skill. `actor` is the name shown in the history."""
 
     repository: RepositoryName
     skill_name: str
@@ -41,60 +41,61 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Accepted:
-    """The submission that stands for the request, and how it came to."""
+class Admitted:
+    """The submission of a request, and the result of its admission."""
 
     submission: Submission
     admission: Admission
     was_published: bool
 
 
-async def accept_submission(db: AsyncConnection, request: Request) -> Accepted:
-    """Admit one. Raises Conflict if it is other bytes than those that are being examined."""
-    [accepted] = await accept_submissions(db, [request])
-    if isinstance(accepted, Conflict):
-        raise accepted
-    return accepted
+async def admit_submission(db: AsyncConnection, request: SubmissionRequest) -> Admitted:
+    """Admit one request. Raises Conflict if another upload of the skill is being processed."""
+    [admitted] = await admit_submissions(db, [request])
+    if isinstance(admitted, Conflict):
+        raise admitted
+    return admitted
 
 
-async def accept_submissions(
+async def admit_submissions(
     db: AsyncConnection,
-    requests: Sequence[Request],
+    requests: Sequence[SubmissionRequest],
     *,
     batch: UUID | None = None,
     may_reopen: bool = True,
     chunk: int = CHUNK,
-) -> list[Accepted | Conflict]:
-    """Idempotent on repository, skill name and path: row, job, event and change record commit together.
+) -> list[Admitted | Conflict]:
+    """Create or reopen submissions; idempotent on repository, skill name and path.
 
-    The answers are in the order of the requests. What is new is one statement for all; so is what is reopened.
+    Row, job, event and change record commit together, in a constant number of statements. The results are in the order
+    of the requests.
     """
     repositories = await find_or_add_repositories(db, [request.repository for request in requests])
     known = {repository.id: repository for repository in repositories.values()}
     keys = [_natural_key(repositories[request.repository.key], request) for request in requests]
     created = await _create(db, keys, requests, known, batch)
-    standing = await find_standing(db, sorted(set(keys) - set(created)))
+    existing = await find_by_natural_key(db, sorted(set(keys) - set(created)))
     if may_reopen:
-        standing |= await lock_standing(db, [each.id for each in standing.values() if _may_reopen(each)])
-    accepted, reopenings = _decide(keys, requests, created, standing, may_reopen=may_reopen)
+        existing |= await lock_reopenable(db, [each.id for each in existing.values() if _may_reopen(each)])
+    admitted, reopenings = _decide(keys, requests, created, existing, may_reopen=may_reopen)
     reopened = await reopen_all(db, reopenings)
     fresh = [*created.values(), *reopened.values()]
     await enqueue(db, [Job(each.id, each.cycle) for each in fresh], [each.priority for each in fresh], chunk)
-    return [_as_reopened(each, reopened) for each in accepted]
+    return [_with_reopened(each, reopened) for each in admitted]
 
 
-def _natural_key(repository: Repository, request: Request) -> NaturalKey:
+def _natural_key(repository: Repository, request: SubmissionRequest) -> NaturalKey:
     return repository.id, request.skill_name, request.skill_path
 
 
 async def _create(
     db: AsyncConnection,
     keys: Sequence[NaturalKey],
-    requests: Sequence[Request],
+    requests: Sequence[SubmissionRequest],
     repositories: Mapping[int, Repository],
     batch: UUID | None,
 ) -> dict[NaturalKey, Submission]:
-    """The rows that were not there. Always in the same order, so that two that insert the same cannot deadlock."""
+    """Insert missing submissions, in key order so that concurrent transactions cannot deadlock."""
     first = dict(reversed(list(zip(keys, requests, strict=True))))
     news = [
         NewSubmission(
@@ -119,48 +120,49 @@ def _key_of(submission: Submission) -> NaturalKey:
 
 def _decide(
     keys: Sequence[NaturalKey],
-    requests: Sequence[Request],
+    requests: Sequence[SubmissionRequest],
     created: dict[NaturalKey, Submission],
-    standing: dict[NaturalKey, Submission],
+    existing: dict[NaturalKey, Submission],
     *,
     may_reopen: bool,
-) -> tuple[list[Accepted | Conflict], list[Reopening]]:
-    """What becomes of each request. Of several for the same skill the first counts, the others are its duplicates."""
-    accepted: list[Accepted | Conflict] = []
+) -> tuple[list[Admitted | Conflict], list[Reopening]]:
+    """Decide about each request. Of several for one skill, the first counts and the others are duplicates."""
+    admitted: list[Admitted | Conflict] = []
     reopenings: list[Reopening] = []
     seen: set[NaturalKey] = set()
     for key, request in zip(keys, requests, strict=True):
         if key in created:
             admission = Admission.DUPLICATE if key in seen else Admission.CREATED
-            decision: Accepted | Conflict = Accepted(created[key], admission, was_published=False)
+            decision: Admitted | Conflict = Admitted(created[key], admission, was_published=False)
         else:
-            decision = _decide_again(standing[key], request, may_reopen=may_reopen and key not in seen)
-        if isinstance(decision, Accepted) and decision.admission is Admission.REOPENED:
+            decision = _decide_again(existing[key], request, may_reopen=may_reopen and key not in seen)
+        if isinstance(decision, Admitted) and decision.admission is Admission.REOPENED:
             reopenings.append(Reopening(decision.submission, request.upload_digest, _actor(request)))
-        accepted.append(decision)
+        admitted.append(decision)
         seen.add(key)
-    return accepted, reopenings
+    return admitted, reopenings
 
 
-def _decide_again(existing: Submission, request: Request, *, may_reopen: bool) -> Accepted | Conflict:
+def _decide_again(existing: Submission, request: SubmissionRequest, *, may_reopen: bool) -> Admitted | Conflict:
     published = existing.state is State.PUBLISHED
     if existing.state is State.BLOCKED:
-        return Accepted(existing, Admission.BLOCKED, was_published=False)
+        return Admitted(existing, Admission.BLOCKED, was_published=False)
     unchanged = published and request.upload_digest is not None and (request.upload_digest == existing.content_digest)
     if not _may_reopen(existing) and request.upload_digest != existing.upload_digest:
-        # A repository is looked at when its turn comes; other bytes of an upload would be lost without a word.
+        # A repository is fetched when its job runs, but different uploaded files would be lost.
         return Conflict(
-            f"An earlier upload of {existing.skill_name} is still {existing.state}; send this one when it is decided.",
+            f"An earlier upload of {existing.skill_name} is still {existing.state}. "
+            "Upload this one when the earlier one is decided.",
             code="upload_under_way",
         )
     if not _may_reopen(existing) or unchanged or not may_reopen:
-        return Accepted(existing, Admission.DUPLICATE, was_published=published)
-    return Accepted(existing, Admission.REOPENED, was_published=published)
+        return Admitted(existing, Admission.DUPLICATE, was_published=published)
+    return Admitted(existing, Admission.REOPENED, was_published=published)
 
 
-def _as_reopened(decision: Accepted | Conflict, reopened: dict[UUID, Submission]) -> Accepted | Conflict:
-    if isinstance(decision, Accepted) and decision.submission.id in reopened:
-        return Accepted(reopened[decision.submission.id], decision.admission, decision.was_published)
+def _with_reopened(decision: Admitted | Conflict, reopened: dict[UUID, Submission]) -> Admitted | Conflict:
+    if isinstance(decision, Admitted) and decision.submission.id in reopened:
+        return Admitted(reopened[decision.submission.id], decision.admission, decision.was_published)
     return decision
 
 
@@ -168,5 +170,5 @@ def _may_reopen(existing: Submission) -> bool:
     return existing.state in REOPENED_BY_RESUBMISSION
 
 
-def _actor(request: Request) -> str:
+def _actor(request: SubmissionRequest) -> str:
     return request.actor or request.origin.value

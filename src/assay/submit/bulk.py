@@ -1,4 +1,4 @@
-"""Many skills at once: what can be admitted is, the rest says why not, and neither stops the other."""
+"""Admission of many skills in one batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,44 +8,63 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.errors import AssayError, Invalid
 from assay.model.ids import new_id
-from assay.store.queue.enqueue import CHUNK
-from assay.store.submissions.batches import announce_batch
-from assay.submit.admission import Accepted, Admission, Request, accept_submissions
+from assay.model.repository import Host
+from assay.model.skill import Skill
+from assay.model.submission import Origin
+from assay.store.feed.changes import record_batch
+from assay.store.queue.jobs import CHUNK
+from assay.submit.admission import Admission, Admitted, SubmissionRequest, admit_submissions
 
-MOST_ITEMS = 1_000
-Item = Request | Invalid
-Result = Accepted | AssayError
+MAX_BATCH_ITEMS = 1_000
+Item = SubmissionRequest | Invalid
+Result = Admitted | AssayError
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of each item, in the order they were given."""
+    """The results of a batch, in the order of its items."""
 
     id: UUID
     results: tuple[Result, ...]
 
     def count(self, admission: Admission) -> int:
-        """How many items ended so."""
-        return sum(isinstance(each, Accepted) and each.admission is admission for each in self.results)
+        return sum(isinstance(each, Admitted) and each.admission is admission for each in self.results)
 
     @property
     def errors(self) -> list[tuple[int, AssayError]]:
-        """What could not be admitted: the item's place, and why."""
+        """The index and error of each item that was not admitted."""
         return [(index, each) for index, each in enumerate(self.results) if isinstance(each, AssayError)]
 
 
-async def accept_batch(
+async def admit_batch(
     db: AsyncConnection, items: Sequence[Item], *, may_reopen: bool = True, chunk: int = CHUNK
 ) -> Batch:
-    """One admission for all; one announcement instead of one for each that is new."""
+    """Admit all valid items at once, with one change record for the new submissions instead of one each."""
     batch = new_id()
-    requests = [item for item in items if isinstance(item, Request)]
-    admitted = await accept_submissions(db, requests, batch=batch, may_reopen=may_reopen, chunk=chunk)
+    requests = [item for item in items if isinstance(item, SubmissionRequest)]
+    admitted = await admit_submissions(db, requests, batch=batch, may_reopen=may_reopen, chunk=chunk)
     answers = iter(admitted)
-    done = Batch(batch, tuple(next(answers) if isinstance(item, Request) else item for item in items))
+    done = Batch(batch, tuple(next(answers) if isinstance(item, SubmissionRequest) else item for item in items))
     created = done.count(Admission.CREATED)
     if created:
         sender = requests[0]
         about = {"actor": sender.actor, "source": sender.origin.value, "submitter": sender.submitter}
-        await announce_batch(db, batch, created, about)
+        await record_batch(db, batch, created, about)
     return done
+
+
+async def submit_missing_listings(db: AsyncConnection, lost: Sequence[Skill], *, by: str) -> int:
+    """Submit listings that another copy knows and the tables do not; return the number of new submissions.
+
+    Uploads are skipped: their source cannot be fetched again.
+    """
+    requests = [
+        SubmissionRequest(each.repository, each.name.rpartition("/")[2], each.skill_path, Origin.BULK, actor=by)
+        for each in lost
+        if each.repository.host is not Host.UPLOAD
+    ]
+    count = 0
+    for start in range(0, len(requests), MAX_BATCH_ITEMS):
+        batch = await admit_batch(db, requests[start : start + MAX_BATCH_ITEMS], may_reopen=False)
+        count += batch.count(Admission.CREATED)
+    return count

@@ -1,4 +1,4 @@
-"""Accept reports of installs: counted once a day for a client and a skill, and without keeping who the client is."""
+"""Reports of installs, counted once per client, skill and day; clients are stored as keyed digests."""
 
 import hashlib
 import hmac
@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.skills.installs import add_installs
-from assay.store.skills.names import other_names
+from assay.store.skills.names import resolve_name
 from assay.store.skills.skills import find_skills
 
 PURPOSE = b"assay:installs"
@@ -17,46 +17,46 @@ PURPOSE = b"assay:installs"
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """A skill that somebody has installed."""
+    """A reported install."""
 
     name: str
     version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """How many reports there were, how many of them were counted, and the names that lead to no live listing."""
+class RecordedInstalls:
+    """Counts of a report, and the names that are not live listings."""
 
     received: int
     counted: int
     unknown: tuple[str, ...]
 
 
-def client_of(secret: str, address: str, user_agent: str) -> str:
-    """The same for the same client as long as the secret is, and nothing else: without the secret it cannot be
-    guessed back.
-    """
+def client_key(secret: str, address: str, user_agent: str) -> str:
+    """Return a stable pseudonym of a client, which cannot be reversed without the secret."""
     key = hmac.digest(secret.encode(), PURPOSE, "sha256")
-    said = "\n".join((address, user_agent)).encode(errors="replace")
-    return f"sha256:{hmac.new(key, said, hashlib.sha256).hexdigest()}"
+    client = "\n".join((address, user_agent)).encode(errors="replace")
+    return f"sha256:{hmac.new(key, client, hashlib.sha256).hexdigest()}"
 
 
-async def record_installs(db: AsyncConnection, installs: Sequence[Install], *, client: str, now: datetime) -> Recorded:
-    """A name that leads to no live listing, or to several, is told and fails nothing."""
-    named = {each.name: await _resolved(db, each.name) for each in installs}
-    found = await find_skills(db, [name for name in named.values() if name is not None])
-    known = [(found[name].id, each.version) for each in installs if (name := named[each.name]) in found]
+async def record_installs(
+    db: AsyncConnection, installs: Sequence[Install], *, client: str, now: datetime
+) -> RecordedInstalls:
+    """Count installs. Unknown and ambiguous names are returned in `unknown`."""
+    names = {each.name: await _resolve_name(db, each.name) for each in installs}
+    found = await find_skills(db, [name for name in names.values() if name is not None])
+    known = [(found[name].id, each.version) for each in installs if (name := names[each.name]) in found]
     counted = await add_installs(db, known, client=client, day=now.date())
-    unknown = tuple(sorted({each.name for each in installs if named[each.name] not in found}))
-    return Recorded(len(installs), counted, unknown)
+    unknown = tuple(sorted({each.name for each in installs if names[each.name] not in found}))
+    return RecordedInstalls(len(installs), counted, unknown)
 
 
-async def _resolved(db: AsyncConnection, name: str) -> str | None:
-    """The name of the one listing that is meant."""
-    wanted = name.lower()
-    if "\x00" in wanted:
+async def _resolve_name(db: AsyncConnection, name: str) -> str | None:
+    """Return the name of the listing, following aliases; None if it is unknown or ambiguous."""
+    lowered = name.lower()
+    if "\x00" in lowered:
         return None
-    if await find_skills(db, [wanted]):
-        return wanted
-    names = await other_names(db, wanted)
+    if await find_skills(db, [lowered]):
+        return lowered
+    names = await resolve_name(db, lowered)
     return names[0] if len(names) == 1 else None

@@ -1,4 +1,4 @@
-"""From the skills that a repository has to the requests that ask for each of them."""
+"""Submission requests for all skills of a repository."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from assay.model.repository import RepositoryName
 from assay.model.submission import Origin, Submission
 from assay.store.repositories.identity import record_identity
 from assay.store.repositories.repositories import find_or_add_repositories, find_repository
-from assay.store.submissions.lookup import list_standing
-from assay.submit.admission import Request
-from assay.submit.repository import MOST_SKILLS, RepositorySkills, name_skills
+from assay.store.submissions.submissions import list_by_path
+from assay.submit.admission import SubmissionRequest
+from assay.submit.repository import MAX_SKILLS, RepositorySkills, name_skills
 
-# A repository may have submissions of skills that are gone from it.
-MOST_STANDING = 2 * MOST_SKILLS
+# A repository may have submissions of skills that were removed from it.
+MAX_EXISTING = 2 * MAX_SKILLS
 
 
 @dataclass(frozen=True)
 class KnownSkill:
-    """A skill of a repository, the name it is or would be submitted by, and the submission that stands for it."""
+    """A skill of a repository with its present or future name, and its submission, if any."""
 
     name: str
     path: str
@@ -28,29 +28,29 @@ class KnownSkill:
 
 
 async def compare_skills(db: AsyncConnection, found: RepositorySkills) -> list[KnownSkill]:
-    """Each skill of the repository beside what the registry knows of it; writes nothing."""
+    """Return each skill of the repository with its submission. Read-only."""
     known = await find_repository(db, found.facts.name)
-    standing = await list_standing(db, known.id, MOST_STANDING) if known else {}
-    names = _names(found.facts.name, found, standing)
-    return [KnownSkill(names[path], path, standing.get(path)) for path in found.skill_paths]
+    existing = await list_by_path(db, known.id, MAX_EXISTING) if known else {}
+    names = _names(found.facts.name, found, existing)
+    return [KnownSkill(names[path], path, existing.get(path)) for path in found.skill_paths]
 
 
 async def request_all(
     db: AsyncConnection, found: RepositorySkills, origin: Origin, submitter: str | None, actor: str
-) -> list[Request]:
-    """A request for every skill, under the repository's canonical name; NoSkill if there is none."""
+) -> list[SubmissionRequest]:
+    """Return a request for every skill, under the repository's canonical name. Raises NoSkill."""
     if not found.skill_paths:
-        where = f"; left out: {found.left_out[0].path}: {found.left_out[0].why}" if found.left_out else ""
-        raise NoSkill(f"{found.facts.name} has no SKILL.md at {found.commit[:12]}{where}")
+        where = f" Left out: {found.left_out[0].path}: {found.left_out[0].why}" if found.left_out else ""
+        raise NoSkill(f"{found.facts.name} has no SKILL.md at commit {found.commit[:12]}.{where}")
     facts = found.facts
     known = (await find_or_add_repositories(db, [facts.name]))[facts.name.key]
-    canonical = await record_identity(db, known, facts, commit=found.commit, resolved_at=found.looked_at)
-    names = _names(canonical.name, found, await list_standing(db, canonical.id, MOST_STANDING))
+    canonical = await record_identity(db, known, facts, commit=found.commit, resolved_at=found.inspected_at)
+    names = _names(canonical.name, found, await list_by_path(db, canonical.id, MAX_EXISTING))
     return [
-        Request(canonical.name, names[path], path, origin, submitter=submitter, actor=actor)
+        SubmissionRequest(canonical.name, names[path], path, origin, submitter=submitter, actor=actor)
         for path in found.skill_paths
     ]
 
 
-def _names(repository: RepositoryName, found: RepositorySkills, standing: Mapping[str, Submission]) -> dict[str, str]:
-    return name_skills(repository, found.skill_paths, {path: each.skill_name for path, each in standing.items()})
+def _names(repository: RepositoryName, found: RepositorySkills, existing: Mapping[str, Submission]) -> dict[str, str]:
+    return name_skills(repository, found.skill_paths, {path: each.skill_name for path, each in existing.items()})

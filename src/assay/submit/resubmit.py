@@ -1,21 +1,19 @@
-"""A listing once more: the request that led to it, in somebody else's name."""
+"""Resubmission of a listing."""
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.account import Caller
-from assay.model.naming import slug_in
-from assay.model.skill import Skill
+from assay.model.skill import Skill, slug_in
 from assay.model.submission import Origin
-from assay.store.submissions.submissions import get_submission
-from assay.store.versions.status import submissions_of
-from assay.submit.admission import Request
+from assay.store.submissions.submissions import get_submission, list_ids_of_skill
+from assay.submit.admission import SubmissionRequest
 
 
-async def request_again(db: AsyncConnection, listing: Skill, caller: Caller) -> Request:
-    """The same as the last one that led to the listing; one for its folder if there was none."""
+async def build_resubmission(db: AsyncConnection, listing: Skill, caller: Caller) -> SubmissionRequest:
+    """Return the latest request for the listing in the caller's name, or one for its folder if there is none."""
     by = Origin.API, str(caller.account_id) if caller.account_id else None, caller.name
-    number = next(iter(await submissions_of(db, listing.id)), None)
+    number = next(iter(await list_ids_of_skill(db, listing.id)), None)
     if number is None:
-        return Request(listing.repository, slug_in(listing.name), listing.skill_path, *by)
+        return SubmissionRequest(listing.repository, slug_in(listing.name), listing.skill_path, *by)
     known = await get_submission(db, number)
-    return Request(known.repository.name, known.skill_name, known.skill_path, *by, known.upload_digest)
+    return SubmissionRequest(known.repository.name, known.skill_name, known.skill_path, *by, known.upload_digest)

@@ -1,6 +1,6 @@
-"""Do together what comes in together: while one batch is under way, the next one gathers.
+"""Batching of concurrent requests: while one batch runs, the next one collects.
 
-Nobody waits for a timer: alone, an item is a batch of one; under load, batches grow by themselves.
+There is no timer: without load every batch has one item; under load batches grow.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Batches(Generic[T, R]):
-    """Turns single requests into batches. An item that makes its batch fail is tried alone, as are the others."""
+class Batcher(Generic[T, R]):
+    """Runs concurrent requests in batches. If a batch fails for another reason than an outage, each item runs alone."""
 
     def __init__(self, work: Callable[[Sequence[T]], Awaitable[Sequence[R]]], *, at_most: int) -> None:
         self._work = work
@@ -23,7 +23,7 @@ class Batches(Generic[T, R]):
         self._worker: asyncio.Task[None] | None = None
 
     async def do(self, item: T) -> R:
-        """The result of this item, as soon as the batch that it went into is done."""
+        """Return the result of this item once its batch has finished."""
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, result))
         if self._worker is None or self._worker.done():
@@ -33,21 +33,21 @@ class Batches(Generic[T, R]):
     async def _run(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[: self._at_most], self._waiting[self._at_most :]
-            wanted = [(item, result) for item, result in batch if not result.cancelled()]
-            if wanted:
-                await self._do(wanted)
+            pending = [(item, result) for item, result in batch if not result.cancelled()]
+            if pending:
+                await self._do(pending)
 
     async def _do(self, batch: list[tuple[T, asyncio.Future[R]]]) -> None:
         try:
             results = await self._work([item for item, _ in batch])
-        except Exception as problem:  # noqa: BLE001 - handed to whoever waits for the item
-            if len(batch) > 1 and not isinstance(problem, Unavailable):
+        except Exception as error:  # noqa: BLE001 - passed on to the callers
+            if len(batch) > 1 and not isinstance(error, Unavailable):
                 for one in batch:
                     await self._do([one])
                 return
             for _, waiting in batch:
                 if not waiting.done():
-                    waiting.set_exception(problem)
+                    waiting.set_exception(error)
             return
         for (_, waiting), result in zip(batch, results, strict=True):
             if not waiting.done():
