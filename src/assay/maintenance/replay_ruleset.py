@@ -1,7 +1,6 @@
-"""Replay: what another ruleset would say of everything that is published, before it is activated.
+"""Replay of another ruleset over everything published, without changing anything.
 
-It reads the bytes that were published, some at a time, and keeps what was said by content: one that was cut short goes
-on where it stopped, and equal bytes are looked at once. Nothing that is published changes.
+Results are stored per content: an interrupted replay resumes, and equal contents are scanned once.
 """
 
 import asyncio
@@ -13,36 +12,39 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.blobs.blobs import Blobs
-from assay.llm.answer import covers
+from assay.llm.answer import judgement_covers
 from assay.model.errors import NotFound, Unavailable
 from assay.model.finding import Report
-from assay.model.judgement import Judgement
 from assay.model.submission import Reason
-from assay.model.verdict import Decision, Outcome, Path, Verdict
-from assay.policy.policy import Policy, judge_report, weigh
+from assay.model.verdict import Decision, JudgeKey, Judgement, Outcome, Path, Verdict
+from assay.policy.policy import Policy, decide_verdict, static_verdict
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import ENGINE
-from assay.scan_pool.pool import ScannerOptions, Scanners, open_scanners
+from assay.scan_pool.pool import ScanPool, ScanPoolOptions, open_scan_pool
 from assay.store.database.database import Database
 from assay.store.operations.periodic_jobs import read_position, save_position
 from assay.store.scans.judgements import find_judgements
-from assay.store.scans.replays import activate_ruleset, find_stale, forget_other_replays, next_targets, save_replay
-from assay.store.scans.rescans import add_second_looks, count_second_looks
+from assay.store.scans.replays import (
+    activate_ruleset,
+    delete_other_replays,
+    find_stale,
+    list_replay_targets,
+    save_replay,
+)
+from assay.store.scans.rescans import add_rescans, count_rescans
 
 log = structlog.get_logger()
 BATCH = 50
 FIND_STALE = "find stale verdicts"
-# So many listings are looked at in a turn, and no more as long as so many wait.
-LOOKED_AT, WAITING = 1_000, 2_000
+# Listings checked per run, and the number of waiting rescans at which no more are scheduled.
+STALE_BATCH, MAX_WAITING = 1_000, 2_000
 WHY = "ruleset"
 DONE = "done"
-# Who judges, and in which words it is asked.
-JudgeKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """How many contents were scanned and could not be read in this run; after which listing it goes on, if it does."""
+    """The number of contents scanned and unreadable, and the listing after which to continue, unless finished."""
 
     scanned: int
     unreadable: int
@@ -51,14 +53,12 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay needs."""
-
     store: Database
     blobs: Blobs
     policy: Policy
     judge: JudgeKey | None
-    # Rules and skills are anybody's: both stay in processes that are bounded.
-    scanners: ScannerOptions
+    # Rules and skills are untrusted: both stay in scan processes with limits.
+    scanners: ScanPoolOptions
 
     async def run(
         self,
@@ -68,89 +68,90 @@ class Replay:
         at_most: int | None = None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> Replayed:
-        """Go through the live listings after this one, all of them or at most so many."""
+        """Replay `ruleset` over live listings, starting after `after`, at most `at_most` of them."""
         async with self.store.begin() as db:
-            await forget_other_replays(db, ruleset.version)
-        async with open_scanners(self.scanners, ruleset) as scanners:
-            return await self._go_through(ruleset.version, scanners, after, at_most, progress)
+            await delete_other_replays(db, ruleset.version)
+        async with open_scan_pool(self.scanners, ruleset) as scanners:
+            return await self._replay_listings(ruleset.version, scanners, after, at_most, progress)
 
-    async def _go_through(
+    async def _replay_listings(
         self,
         version: str,
-        scanners: Scanners,
+        scanners: ScanPool,
         after: UUID | None,
         at_most: int | None,
         progress: Callable[[int], None],
     ) -> Replayed:
-        scanned = unreadable = looked_at = 0
-        while at_most is None or looked_at < at_most:
-            limit = BATCH if at_most is None else min(BATCH, at_most - looked_at)
+        scanned = unreadable = checked = 0
+        while at_most is None or checked < at_most:
+            limit = BATCH if at_most is None else min(BATCH, at_most - checked)
             async with self.store.begin() as db:
-                targets = await next_targets(db, version, after, limit)
+                targets = await list_replay_targets(db, version, after, limit)
             fresh = {each.digest for each in targets if not each.is_known}
-            read = await self._try_all(sorted(fresh), version, scanners)
+            read = await self._scan_contents(sorted(fresh), version, scanners)
             scanned, unreadable = scanned + read, unreadable + len(fresh) - read
-            looked_at += len(targets)
+            checked += len(targets)
             progress(len(targets))
             if len(targets) < limit:
                 return Replayed(scanned, unreadable, None)
             after = targets[-1].skill_id
         return Replayed(scanned, unreadable, after)
 
-    async def _try_all(self, digests: Sequence[str], version: str, scanners: Scanners) -> int:
-        """As many at a time as there are processes. Returns how many could be read."""
+    async def _scan_contents(self, digests: Sequence[str], version: str, scanners: ScanPool) -> int:
+        """Scan contents, one per process at a time; return the number of readable ones."""
         gate = asyncio.Semaphore(self.scanners.processes)
 
         async def one(digest: str) -> bool:
             async with gate:
-                return await self._one(digest, version, scanners)
+                return await self._scan_content(digest, version, scanners)
 
-        # All are waited for, also if one fails: none may ask for a process when the pool is closed.
+        # Wait for all even if one fails: none may use the pool after it is closed.
         results = await asyncio.gather(*map(one, digests), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         return results.count(True)
 
-    async def _one(self, digest: str, version: str, scanners: Scanners) -> bool:
+    async def _scan_content(self, digest: str, version: str, scanners: ScanPool) -> bool:
         try:
             report = await scanners.scan(await self.blobs.load(digest))
-        except (NotFound, Unavailable) as problem:
-            log.warning("A content could not be replayed", digest=digest, problem=problem.message)
+        except (NotFound, Unavailable) as error:
+            log.warning("Failed to replay a content", digest=digest, error=error.message)
             return False
         async with self.store.begin() as db:
             judged = await find_judgements(db, [digest], *self.judge) if self.judge else {}
-            verdict = would_be(report, self.policy, judged.get(digest))
+            verdict = predict_verdict(report, self.policy, judged.get(digest))
             await save_replay(db, version, digest, verdict)
         return True
 
 
-def would_be(report: Report, policy: Policy, judgement: Judgement | None) -> Verdict:
-    """The verdict; what the judge would have to be asked about is told as something that a person may want to know."""
-    known = judgement if judgement is not None and covers(judgement, report) else None
-    verdict = weigh(report, policy, known)
+def predict_verdict(report: Report, policy: Policy, judgement: Judgement | None) -> Verdict:
+    """Return the verdict under another ruleset; where it would need the judge, a review with the reason `ask`."""
+    known = judgement if judgement is not None and judgement_covers(judgement, report) else None
+    verdict = decide_verdict(report, policy, known)
     if verdict is not None:
         return verdict
-    static = judge_report(report, policy)
-    said = static.reason.message if static.reason else f"Scored {static.score} of 100."
-    return Verdict(static.score, Outcome.CONCERNS, Decision.REVIEW, Path.STATIC, Reason("ask", f"To the judge: {said}"))
+    static = static_verdict(report, policy)
+    message = static.reason.message if static.reason else f"Scored {static.score} of 100."
+    reason = Reason("ask", f"The judge would decide: {message}")
+    return Verdict(static.score, Outcome.CONCERNS, Decision.REVIEW, Path.STATIC, reason)
 
 
 async def find_stale_verdicts(db: AsyncConnection, ruleset: str) -> int:
-    """Have those looked at again that the rules of now have not seen, some of them each time. Returns how many.
+    """Schedule rescans of listings that the active ruleset has not scanned, in batches; return their number.
 
-    A new ruleset starts from the beginning; when all are found, there is nothing to do until the next one.
+    A new ruleset starts from the first listing. Once all are found, nothing happens until the next ruleset.
     """
     if await activate_ruleset(db, ruleset):
-        log.info("These rules are active; verdicts of any others are stale", ruleset=ruleset)
-    known, _, place = (await read_position(db, FIND_STALE) or "").partition(" ")
-    if known == ruleset and place == DONE:
+        log.info("Activated a ruleset; verdicts of other rulesets are stale", ruleset=ruleset)
+    known, _, position = (await read_position(db, FIND_STALE) or "").partition(" ")
+    if known == ruleset and position == DONE:
         return 0
-    if await count_second_looks(db, WAITING) >= WAITING:
+    if await count_rescans(db, MAX_WAITING) >= MAX_WAITING:
         return 0
-    after = UUID(place) if known == ruleset and place else None
-    stale, onward = await find_stale(db, ENGINE, ruleset, after, LOOKED_AT)
+    after = UUID(position) if known == ruleset and position else None
+    stale, next_position = await find_stale(db, ENGINE, ruleset, after, STALE_BATCH)
     if stale:
-        await add_second_looks(db, stale, why=WHY)
-    await save_position(db, FIND_STALE, f"{ruleset} {onward or DONE}")
+        await add_rescans(db, stale, why=WHY)
+    await save_position(db, FIND_STALE, f"{ruleset} {next_position or DONE}")
     return len(stale)

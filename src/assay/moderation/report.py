@@ -1,39 +1,37 @@
-"""Security reports: taken from anybody, answered by an administrator, with what follows from the answer."""
+"""Security reports and their resolution."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.accounts.login_throttle import network_of
-from assay.accounts.rate_limit import Allowance, spend
+from assay.accounts.rate_limit import RateLimit, enforce_rate_limit, network_of
 from assay.model.account import Caller
-from assay.model.blocklist import BlocklistEntry, Target, Threat
+from assay.model.blocklist import BlocklistEntry, BlocklistTarget, Threat
 from assay.model.clock import Clock
 from assay.model.errors import Conflict, NotFound, Throttled
 from assay.model.finding import Severity
-from assay.model.free_text import checked_statement
 from assay.model.ids import new_id
-from assay.model.listing_status import Remark, VersionStatus
-from assay.model.security_report import LONGEST, SHORTEST, ReportOutcome, SecurityReport
-from assay.model.skill import Skill
+from assay.model.moderation import MAX_STATEMENT_LENGTH, MIN_STATEMENT_LENGTH, ReportOutcome, SecurityReport
+from assay.model.skill import Skill, StatusReason, VersionStatus
+from assay.model.text import clean_statement
 from assay.moderation.blocklist import block
 from assay.moderation.withdraw import withdraw
 from assay.store.moderation.blocklist import check_blocklist
 from assay.store.moderation.security_reports import add_report, answer_report, count_open, find_same_report, get_report
 from assay.store.operations.audit import record_audit
-from assay.store.skills.skills import find_version
+from assay.store.versions.versions import find_version
 
-OF_AN_ACCOUNT = Allowance("reports of an account", at_most=20, seconds=86_400)
-OF_AN_ADDRESS = Allowance("reports without an account", at_most=5, seconds=86_400)
-# Nobody reads more of one listing; the first say what is to be said.
-MOST_OPEN = 100
-AN_HOUR = 3_600
+ACCOUNT_LIMIT = RateLimit("reports of an account", at_most=20, seconds=86_400)
+ADDRESS_LIMIT = RateLimit("reports without an account", at_most=5, seconds=86_400)
+# Maximum of unanswered reports per listing.
+MAX_OPEN = 100
+RETRY_SECONDS = 3_600
 
 
 @dataclass(frozen=True)
-class Told:
-    """What somebody says about a listing; without a version, about the live one."""
+class NewReport:
+    """A report as sent; without a version it is about the current one."""
 
     category: Threat
     text: str
@@ -41,31 +39,33 @@ class Told:
     address: str
 
 
-async def report(db: AsyncConnection, listing: Skill, told: Told, caller: Caller, clock: Clock) -> SecurityReport:
-    """Write it down. The same account that says the same again has the same receipt."""
-    text = checked_statement(told.text, "text", shortest=SHORTEST, longest=LONGEST)
-    version = await find_version(db, listing.id, told.version or listing.current_version)
+async def file_report(
+    db: AsyncConnection, listing: Skill, report: NewReport, caller: Caller, clock: Clock
+) -> SecurityReport:
+    """Store a report. The same report from the same account returns the first one. Raises Throttled."""
+    text = clean_statement(report.text, "text", shortest=MIN_STATEMENT_LENGTH, longest=MAX_STATEMENT_LENGTH)
+    version = await find_version(db, listing.id, report.version or listing.current_version)
     if version is None:
-        raise NotFound(f"{listing.name} has no version {told.version}.", code="version_not_found")
+        raise NotFound(f"{listing.name} has no version {report.version}.", code="version_not_found")
     reporter = str(caller.account_id) if caller.account_id else None
     if reporter is not None:
-        known = await find_same_report(db, reporter, listing.id, version.version, told.category)
+        known = await find_same_report(db, reporter, listing.id, version.version, report.category)
         if known is not None:
             return known
-    if await count_open(db, listing.id, MOST_OPEN) >= MOST_OPEN:
-        message = f"There are {MOST_OPEN} reports of {listing.name} that wait for an answer; yours would not be read."
-        raise Throttled(message, code="too_many_reports", retry_after_seconds=AN_HOUR)
+    if await count_open(db, listing.id, MAX_OPEN) >= MAX_OPEN:
+        message = f"{listing.name} already has {MAX_OPEN} unanswered reports. Try again later."
+        raise Throttled(message, code="too_many_reports", retry_after_seconds=RETRY_SECONDS)
     if reporter is not None:
-        await spend(db, OF_AN_ACCOUNT, reporter, clock.now())
+        await enforce_rate_limit(db, ACCOUNT_LIMIT, reporter, clock.now())
     else:
-        await spend(db, OF_AN_ADDRESS, network_of(told.address), clock.now())
+        await enforce_rate_limit(db, ADDRESS_LIMIT, network_of(report.address), clock.now())
     new = SecurityReport(
         id=new_id(),
         skill_id=listing.id,
         skill_name=listing.name,
         version=version.version,
         content_digest=version.content_digest,
-        category=told.category,
+        category=report.category,
         text=text,
         reporter=reporter,
         created_at=clock.now(),
@@ -74,33 +74,33 @@ async def report(db: AsyncConnection, listing: Skill, told: Told, caller: Caller
     return new
 
 
-async def resolve(
-    db: AsyncConnection, report_id: UUID, outcome: ReportOutcome, why: Remark
+async def resolve_report(
+    db: AsyncConnection, report_id: UUID, outcome: ReportOutcome, why: StatusReason
 ) -> tuple[SecurityReport, list[UUID]]:
-    """Answer a report and all others about the same version, and do what the answer says, in one transaction."""
-    told = await get_report(db, report_id)
+    """Answer a report and all others about the same version, and withdraw or block it, in one transaction."""
+    report = await get_report(db, report_id)
     if outcome is ReportOutcome.BLOCKED:
-        await _block(db, told, why)
-    # After the blocklist, which is always locked first.
-    told = await get_report(db, report_id, locked=True)
-    if told.outcome is not None:
-        raise Conflict(f"It was answered already: {told.outcome}.", code="report_answered")
+        await _block(db, report, why)
+    # The blocklist is always locked first.
+    report = await get_report(db, report_id, locked=True)
+    if report.outcome is not None:
+        raise Conflict(f"This report was already answered: {report.outcome}.", code="report_answered")
     if outcome is ReportOutcome.WITHDRAWN:
-        await _withdraw(db, told, why)
-    answered = await answer_report(db, told, outcome, answer=why.message, by=why.by, at=why.at)
-    detail = {"skill": told.skill_name, "version": told.version, "outcome": outcome.value, "reason": why.message}
+        await _withdraw(db, report, why)
+    answered = await answer_report(db, report, outcome, answer=why.message, by=why.by, at=why.at)
+    detail = {"skill": report.skill_name, "version": report.version, "outcome": outcome.value, "reason": why.message}
     await record_audit(db, why.by, "report_resolved", str(report_id), detail | {"reports": len(answered)})
     return await get_report(db, report_id), answered
 
 
-async def _withdraw(db: AsyncConnection, told: SecurityReport, why: Remark) -> None:
-    version = await find_version(db, told.skill_id, told.version)
+async def _withdraw(db: AsyncConnection, report: SecurityReport, why: StatusReason) -> None:
+    version = await find_version(db, report.skill_id, report.version)
     if version is not None and version.status is not VersionStatus.WITHDRAWN:
-        await withdraw(db, told.skill_name, told.version, why)
+        await withdraw(db, report.skill_name, report.version, why)
 
 
-async def _block(db: AsyncConnection, told: SecurityReport, why: Remark) -> None:
-    target = Target(content_digest=told.content_digest)
+async def _block(db: AsyncConnection, report: SecurityReport, why: StatusReason) -> None:
+    target = BlocklistTarget(content_digest=report.content_digest)
     if await check_blocklist(db, target) is not None:
         return
     await block(
@@ -108,7 +108,7 @@ async def _block(db: AsyncConnection, told: SecurityReport, why: Remark) -> None
         BlocklistEntry(
             id=new_id(),
             target=target,
-            threat=told.category,
+            threat=report.category,
             severity=Severity.CRITICAL,
             reason=why.message,
             evidence_urls=(),

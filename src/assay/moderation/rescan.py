@@ -1,36 +1,35 @@
-"""Ask for a new look at a listing: anybody who is signed in may, some times a day, and not right after another."""
+"""Rescans requested by signed-in users, rate-limited per account and listing."""
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.accounts.permissions import may_ask_for
-from assay.accounts.rate_limit import Allowance, spend
+from assay.accounts.permissions import is_owner_or_submitter
+from assay.accounts.rate_limit import RateLimit, enforce_rate_limit
 from assay.model.account import Caller
 from assay.model.clock import Clock
 from assay.model.errors import Conflict
-from assay.model.listing_status import Standing
-from assay.model.skill import Skill
+from assay.model.skill import ListingStatus, Skill
 from assay.store.operations.audit import record_audit
-from assay.store.versions.status import lock_skill
-from assay.submit.admission import Accepted, Admission, accept_submission
-from assay.submit.resubmit import request_again
+from assay.store.skills.locks import lock_skill
+from assay.submit.admission import Admission, Admitted, admit_submission
+from assay.submit.resubmit import build_resubmission
 
-A_DAY = Allowance("rescans for an account", at_most=20, seconds=86_400)
-AN_HOUR = Allowance("rescans of a listing", at_most=1, seconds=3_600)
+ACCOUNT_LIMIT = RateLimit("rescans for an account", at_most=20, seconds=86_400)
+LISTING_LIMIT = RateLimit("rescans of a listing", at_most=1, seconds=3_600)
 
 
-async def ask_for_rescan(db: AsyncConnection, listing: Skill, caller: Caller, clock: Clock) -> Accepted:
-    """The submission that is looked at. While one is under way it is the same one, and costs nobody anything."""
+async def request_rescan(db: AsyncConnection, listing: Skill, caller: Caller, clock: Clock) -> Admitted:
+    """Resubmit a live listing. While a submission is active, return it without counting against the limits."""
     locked = await lock_skill(db, listing.name)
-    if locked.standing is not Standing.LIVE:
-        raise Conflict(f"{locked.name} is {locked.standing}; there is nothing to look at.", code="not_live")
-    accepted = await accept_submission(db, await request_again(db, locked, caller))
-    if accepted.admission is Admission.DUPLICATE:
-        return accepted
-    if not await may_ask_for(db, caller, locked):
-        await spend(db, AN_HOUR, str(locked.id), clock.now())
+    if locked.standing is not ListingStatus.LIVE:
+        raise Conflict(f"{locked.name} is {locked.standing}; only live listings can be rescanned.", code="not_live")
+    admitted = await admit_submission(db, await build_resubmission(db, locked, caller))
+    if admitted.admission is Admission.DUPLICATE:
+        return admitted
+    if not await is_owner_or_submitter(db, caller, locked):
+        await enforce_rate_limit(db, LISTING_LIMIT, str(locked.id), clock.now())
     if not caller.is_admin:
-        await spend(db, A_DAY, str(caller.account_id), clock.now())
+        await enforce_rate_limit(db, ACCOUNT_LIMIT, str(caller.account_id), clock.now())
     await record_audit(
-        db, caller.name, "skill_rescan_requested", locked.name, {"submission": str(accepted.submission.id)}
+        db, caller.name, "skill_rescan_requested", locked.name, {"submission": str(admitted.submission.id)}
     )
-    return accepted
+    return admitted

@@ -1,4 +1,4 @@
-"""Approve or reject: one person, one reason, exactly the bytes that were examined, in one transaction."""
+"""Reviews: approval or rejection of exactly the examined content, in one transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,33 +8,32 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.certify.certify import certify_source
 from assay.certify.keys import SigningKeys
-from assay.model.appeal import AppealStatus
 from assay.model.errors import Conflict
-from assay.model.human_decisions import REJECTED, rejection
-from assay.model.listing_status import Remark, VersionStatus
-from assay.model.review import Review, Ruling
+from assay.model.moderation import REJECTED, AppealStatus, Review, ReviewDecision, rejection_reason
+from assay.model.skill import StatusReason, VersionStatus
 from assay.model.source import Source
 from assay.model.submission import State, Submission
-from assay.model.verdict import Decision, Path, Verdict, Weighed
+from assay.model.verdict import Assessment, Decision, Path, Verdict
 from assay.moderation.examined_content import ExaminedContent, read_examined
-from assay.moderation.withdraw import remark, withdraw
-from assay.publish.block import blocks_of
-from assay.publish.publish import Approved, listed_as, publish_again, publish_all
+from assay.moderation.withdraw import status_reason, withdraw
+from assay.publish.block import find_block_entries
+from assay.publish.publish import Approved, listing_name_for, publish_new_listings, publish_to_listing
 from assay.publish.refuse import reason_columns
 from assay.scan.text.front_matter import describe
 from assay.store.moderation.appeals import answer_appeal
-from assay.store.moderation.blocklist import hold_blocklist
+from assay.store.moderation.blocklist import lock_blocklist_shared
 from assay.store.moderation.reviews import add_review
 from assay.store.operations.audit import record_audit
-from assay.store.skills.skills import find_name, list_versions
+from assay.store.skills.locks import lock_listing_by_id
+from assay.store.skills.skills import find_name
 from assay.store.submissions.selection import lock_by_ids
 from assay.store.submissions.transitions import Step, move
-from assay.store.versions.status import hold_listing
+from assay.store.versions.versions import list_versions
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What a reviewer says about a submission as they saw it: its version then, why, who and when."""
+class ReviewInput:
+    """A reviewer's decision about a submission; `version` is the row version that the reviewer saw."""
 
     submission_id: UUID
     version: int
@@ -43,69 +42,69 @@ class Decided:
     at: datetime
 
     @property
-    def remark(self) -> Remark:
-        """The reason, checked. Raises Invalid without one."""
-        return remark(REJECTED, self.reason, at=self.at, by=self.by)
+    def status_reason(self) -> StatusReason:
+        """The validated reason. Raises Invalid if it is missing."""
+        return status_reason(REJECTED, self.reason, at=self.at, by=self.by)
 
 
 async def approve(
-    db: AsyncConnection, decided: Decided, examined: ExaminedContent, source: Source, keys: SigningKeys
+    db: AsyncConnection, decision: ReviewInput, examined: ExaminedContent, source: Source, keys: SigningKeys
 ) -> Submission:
-    """Publish the examined bytes as CERTIFIED. Raises Conflict if somebody was faster, or they are blocked."""
-    submission, review = examined.submission, _review(decided, Ruling.APPROVED, examined)
-    # Before any lock: see `hold_blocklist`.
-    [entry] = await blocks_of(db, [(submission, examined.digest)])
+    """Publish the examined content as CERTIFIED. Raises Conflict if it is blocklisted or was decided meanwhile."""
+    submission, review = examined.submission, _review(decision, ReviewDecision.APPROVED, examined)
+    # Before any other lock: see `lock_blocklist_shared`.
+    [entry] = await find_block_entries(db, [(submission, examined.digest)])
     if entry is not None:
-        raise Conflict(f"It is on the blocklist ({entry.threat}): {entry.reason}", code="blocklisted")
-    await _lock(db, decided, examined)
+        raise Conflict(f"This skill is on the blocklist ({entry.threat}): {entry.reason}", code="blocklisted")
+    await _lock(db, decision, examined)
     scan = examined.scan
     assert scan.score is not None, "a scanner that failed has left no scan of this tier"
     verdict = Verdict(scan.score, scan.outcome, Decision.APPROVE, Path.REVIEWED, None)
     listed = await find_name(db, submission.skill_id) if submission.skill_id else None
-    name = listed_as(submission, listed)
-    weighed = Weighed(scan.report, None, verdict, verdict)
-    certificate = certify_source(name, source, weighed, keys, decided.at, review)
-    approved = Approved(name, source, describe(source.skill_md), weighed, certificate, review)
-    [published] = await publish_all(db, [(submission, approved)]) if submission.skill_id is None else [None]
-    published = published or await publish_again(db, submission, approved, keys)
-    await _write_down(db, decided, review, AppealStatus.GRANTED, before=submission.state)
+    name = listing_name_for(submission, listed)
+    assessment = Assessment(scan.report, None, verdict, verdict)
+    certificate = certify_source(name, source, assessment, keys, decision.at, review)
+    approved = Approved(name, source, describe(source.skill_md), assessment, certificate, review)
+    [published] = await publish_new_listings(db, [(submission, approved)]) if submission.skill_id is None else [None]
+    published = published or await publish_to_listing(db, submission, approved, keys)
+    await _record_review(db, decision, review, AppealStatus.GRANTED, before=submission.state)
     return published
 
 
-async def reject(db: AsyncConnection, decided: Decided) -> Submission:
-    """Refuse the examined bytes; a live version of them is withdrawn. Raises Conflict if somebody was faster."""
-    await hold_blocklist(db)
-    examined = await read_examined(db, decided.submission_id)
-    submission, review = examined.submission, _review(decided, Ruling.REJECTED, examined)
+async def reject(db: AsyncConnection, decision: ReviewInput) -> Submission:
+    """Reject the examined content and withdraw published versions of it. Raises Conflict if decided meanwhile."""
+    await lock_blocklist_shared(db)
+    examined = await read_examined(db, decision.submission_id)
+    submission, review = examined.submission, _review(decision, ReviewDecision.REJECTED, examined)
     if submission.state is not State.NEEDS_REVIEW:
-        raise Conflict(f"It is {submission.state} already.", code="not_reviewable")
-    await _lock(db, decided, examined)
-    reason = rejection(review)
+        raise Conflict(f"This submission is already {submission.state}.", code="not_reviewable")
+    await _lock(db, decision, examined)
+    reason = rejection_reason(review)
     about = {"reason": reason.code, "digest": examined.digest, "commit": examined.commit, "said": review.reason}
     step = Step(State.REJECTED, "rejected by a reviewer", about)
-    rejected = await move(db, submission, step, actor=decided.by, **reason_columns(reason))
-    await _withdraw_if_live(db, submission, examined.digest, decided.remark)
-    await _write_down(db, decided, review, AppealStatus.REFUSED, before=submission.state)
+    rejected = await move(db, submission, step, actor=decision.by, **reason_columns(reason))
+    await _withdraw_if_live(db, submission, examined.digest, decision.status_reason)
+    await _record_review(db, decision, review, AppealStatus.REFUSED, before=submission.state)
     return rejected
 
 
-async def _lock(db: AsyncConnection, decided: Decided, examined: ExaminedContent) -> None:
-    """The submission is as the reviewer saw it, and stays so until the end of the transaction."""
-    await hold_listing(db, examined.submission.skill_id)
-    locked = (await lock_by_ids(db, [decided.submission_id]))[decided.submission_id]
-    if not locked.version == decided.version == examined.submission.version:
+async def _lock(db: AsyncConnection, decision: ReviewInput, examined: ExaminedContent) -> None:
+    """Lock the listing and the submission. Raises Conflict unless the submission is as the reviewer saw it."""
+    await lock_listing_by_id(db, examined.submission.skill_id)
+    locked = (await lock_by_ids(db, [decision.submission_id]))[decision.submission_id]
+    if not locked.version == decision.version == examined.submission.version:
         raise Conflict(
-            f"It has changed since you looked at it, and is {locked.state} now; look at it again.",
+            f"This submission has changed since you opened it and is {locked.state} now. Reload it and decide again.",
             code="decided_meanwhile",
         )
 
 
-def _review(decided: Decided, ruling: Ruling, examined: ExaminedContent) -> Review:
-    return Review(ruling, decided.remark.message, decided.by, examined.digest, examined.seen, decided.at)
+def _review(decision: ReviewInput, ruling: ReviewDecision, examined: ExaminedContent) -> Review:
+    return Review(ruling, decision.status_reason.message, decision.by, examined.digest, examined.seen, decision.at)
 
 
-async def _withdraw_if_live(db: AsyncConnection, submission: Submission, digest: str, why: Remark) -> None:
-    """What is refused is not served, also if it was published before."""
+async def _withdraw_if_live(db: AsyncConnection, submission: Submission, digest: str, why: StatusReason) -> None:
+    """Withdraw versions with the rejected content."""
     name = await find_name(db, submission.skill_id) if submission.skill_id else None
     if submission.skill_id is None or name is None:
         return
@@ -114,14 +113,14 @@ async def _withdraw_if_live(db: AsyncConnection, submission: Submission, digest:
             await withdraw(db, name, version.version, why)
 
 
-async def _write_down(
-    db: AsyncConnection, decided: Decided, review: Review, appeal: AppealStatus, *, before: State
+async def _record_review(
+    db: AsyncConnection, decision: ReviewInput, review: Review, appeal: AppealStatus, *, before: State
 ) -> None:
-    """The review, the answer to an appeal, and the trail."""
-    await add_review(db, decided.submission_id, review)
+    """Store the review, answer an open appeal, and write the audit event."""
+    await add_review(db, decision.submission_id, review)
     is_appeal = await answer_appeal(
         db,
-        decided.submission_id,
+        decision.submission_id,
         review.content_digest,
         appeal,
         answer=review.reason,
@@ -129,4 +128,4 @@ async def _write_down(
         at=review.at,
     )
     detail = {"reason": review.reason, "digest": review.content_digest, "from": before.value, "appeal": is_appeal}
-    await record_audit(db, review.reviewer, f"review_{review.ruling}", str(decided.submission_id), detail)
+    await record_audit(db, review.reviewer, f"review_{review.ruling}", str(decision.submission_id), detail)

@@ -1,7 +1,7 @@
-"""After publishing: yank, withdraw, deprecate, tag, unlist and bring back, each with its reason, audited.
+"""Changes after publishing: yank, withdraw, deprecate, tag, unlist and restore, each with an audit event.
 
-The last good version stays live: what is taken back falls back to the one before. Only where none is left, the listing
-goes too, and says why.
+When a version is yanked or withdrawn, the listing falls back to the latest usable one. If none is left, the listing is
+withdrawn, too.
 """
 
 import re
@@ -12,66 +12,58 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.change import ChangeKind
 from assay.model.errors import Conflict, Invalid
-from assay.model.listing_status import Remark, Standing, VersionStatus
-from assay.model.skill import Skill, SkillVersion
+from assay.model.skill import ListingStatus, Skill, SkillVersion, StatusReason, VersionStatus
 from assay.model.submission import Reason
-from assay.store.moderation.blocklist import check_blocklist, hold_blocklist
+from assay.store.moderation.blocklist import blocklist_target_of, check_blocklist, lock_blocklist_shared
 from assay.store.operations.audit import record_audit
+from assay.store.skills.locks import lock_skill
 from assay.store.skills.skills import find_name
-from assay.store.versions.status import (
-    fall_back,
-    get_version,
-    lock_skill,
-    remove_tag,
-    set_deprecation,
-    set_standing,
-    set_status,
-    set_tag,
-    target_of,
-)
+from assay.store.versions.status import select_live_version, set_deprecation, set_listing_status, set_version_status
+from assay.store.versions.tags import remove_tag, set_tag
+from assay.store.versions.versions import get_version
 
 TAG = re.compile(r"[a-z][a-z0-9._-]{0,39}")
-LONGEST_REASON = 1_000
+MIN_REASON_LENGTH, MAX_REASON_LENGTH = 3, 1_000
 
 
-def remark(code: str, reason: str, *, at: datetime, by: str) -> Remark:
-    """Why, in the words of who did it. Raises Invalid without a reason."""
-    said = " ".join("".join(each if each.isprintable() else " " for each in reason).split())
-    if not 3 <= len(said) <= LONGEST_REASON:
-        raise Invalid(f"reason: say why in 3 to {LONGEST_REASON} characters.", code="bad_reason")
-    return Remark(code, said, at, by)
+def status_reason(code: str, reason: str, *, at: datetime, by: str) -> StatusReason:
+    """Return a reason on one line of printable characters. Raises Invalid if it is too short or too long."""
+    message = " ".join("".join(each if each.isprintable() else " " for each in reason).split())
+    if not MIN_REASON_LENGTH <= len(message) <= MAX_REASON_LENGTH:
+        raise Invalid(f"reason must have {MIN_REASON_LENGTH} to {MAX_REASON_LENGTH} characters.", code="bad_reason")
+    return StatusReason(code, message, at, by)
 
 
-async def yank(db: AsyncConnection, name: str, version: str, why: Remark) -> Skill:
-    """Nobody gets this version any more who does not ask for exactly it."""
-    return await _take_back(db, name, version, VersionStatus.YANKED, why)
+async def yank(db: AsyncConnection, name: str, version: str, why: StatusReason) -> Skill:
+    """Hide a version from resolution; it can still be installed by its exact number."""
+    return await _retract_version(db, name, version, VersionStatus.YANKED, why)
 
 
-async def withdraw(db: AsyncConnection, name: str, version: str, why: Remark) -> Skill:
-    """Nobody gets this version any more."""
-    return await _take_back(db, name, version, VersionStatus.WITHDRAWN, why)
+async def withdraw(db: AsyncConnection, name: str, version: str, why: StatusReason) -> Skill:
+    """Remove a version for everyone."""
+    return await _retract_version(db, name, version, VersionStatus.WITHDRAWN, why)
 
 
 async def unyank(db: AsyncConnection, name: str, version: str, *, by: str, reason: str | None = None) -> Skill:
-    """A yanked version may be used again; if the listing was without one, it is back."""
-    await hold_blocklist(db)
+    """Make a yanked version usable again; restores the listing if it had no usable version."""
+    await lock_blocklist_shared(db)
     listing = await lock_skill(db, name)
     known = await get_version(db, listing, version)
     if known.status is not VersionStatus.YANKED:
         raise Conflict(f"{listing.name} {version} is {known.status}, not yanked.", code="version_not_yanked")
-    await set_status(db, listing, known, VersionStatus.LIVE, None)
-    await fall_back(db, listing, back=known)
-    if listing.standing is Standing.WITHDRAWN:
+    await set_version_status(db, listing, known, VersionStatus.LIVE, None)
+    await select_live_version(db, listing, back=known)
+    if listing.standing is ListingStatus.WITHDRAWN:
         await _must_not_be_blocked(db, listing)
-        await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
+        await set_listing_status(db, listing, ListingStatus.LIVE, None, kind=ChangeKind.RESTORE)
     await record_audit(db, by, "version_unyanked", listing.name, {"version": version, "reason": reason})
     return await lock_skill(db, name)
 
 
 async def deprecate(
-    db: AsyncConnection, name: str, version: str, why: Remark | None, *, by: str, reason: str | None = None
+    db: AsyncConnection, name: str, version: str, why: StatusReason | None, *, by: str, reason: str | None = None
 ) -> Skill:
-    """Say that a version is better not used any more; without a reason, take that back."""
+    """Deprecate a version, or remove its deprecation if `why` is None."""
     listing = await lock_skill(db, name)
     known = await get_version(db, listing, version)
     if why is None and known.deprecation is None:
@@ -83,9 +75,12 @@ async def deprecate(
 
 
 async def tag_version(db: AsyncConnection, name: str, tag: str, version: str | None, *, by: str) -> Skill:
-    """Let a tag point to a usable version, or take it away."""
+    """Point a tag to a live version, or remove it if `version` is None."""
     if not TAG.fullmatch(tag) or tag == "latest":
-        raise Invalid("tag: 1 to 40 of a–z, 0–9, dot, dash and underscore, and not `latest`.", code="bad_tag")
+        raise Invalid(
+            "tag must start with a letter and have 1 to 40 of a–z, 0–9, '.', '-' and '_'; `latest` is reserved.",
+            code="bad_tag",
+        )
     listing = await lock_skill(db, name)
     if version is None:
         await remove_tag(db, listing, tag)
@@ -97,60 +92,64 @@ async def tag_version(db: AsyncConnection, name: str, tag: str, version: str | N
     return listing
 
 
-async def unlist(db: AsyncConnection, name: str, why: Remark) -> Skill:
-    """Take a live listing down, as its owner wishes."""
-    return await _take_down(db, name, Standing.UNLISTED, why, ChangeKind.UNLIST)
+async def unlist(db: AsyncConnection, name: str, why: StatusReason) -> Skill:
+    """Hide a live listing at the request of its owner."""
+    return await _hide_listing(db, name, ListingStatus.UNLISTED, why, ChangeKind.UNLIST)
 
 
-async def tombstone(db: AsyncConnection, name: str, why: Remark) -> Skill:
-    """Take a live listing down, because its source is gone."""
-    return await _take_down(db, name, Standing.GONE, why, ChangeKind.TOMBSTONE)
+async def tombstone(db: AsyncConnection, name: str, why: StatusReason) -> Skill:
+    """Mark a live listing as gone because its source no longer exists."""
+    return await _hide_listing(db, name, ListingStatus.GONE, why, ChangeKind.TOMBSTONE)
 
 
-async def take_down_listing(db: AsyncConnection, skill_id: UUID, reason: Reason, *, at: datetime) -> None:
-    """The same for whoever knows the listing by its id; nothing if it is not live any more."""
+async def tombstone_by_id(db: AsyncConnection, skill_id: UUID, reason: Reason, *, at: datetime) -> None:
+    """Tombstone a listing by its id if it is live."""
     name = await find_name(db, skill_id)
-    if name is not None and (await lock_skill(db, name)).standing is Standing.LIVE:
-        await tombstone(db, name, Remark(reason.code, reason.message, at, "worker"))
+    if name is not None and (await lock_skill(db, name)).standing is ListingStatus.LIVE:
+        await tombstone(db, name, StatusReason(reason.code, reason.message, at, "worker"))
 
 
-async def restore(db: AsyncConnection, name: str, *, of: Standing, by: str, reason: str | None = None) -> Skill:
-    """Bring back a listing that was taken down in this way, and in no other, if a version of it may be used."""
-    await hold_blocklist(db)
+async def restore(db: AsyncConnection, name: str, *, of: ListingStatus, by: str, reason: str | None = None) -> Skill:
+    """Restore a listing whose status is `of`. Raises Conflict if it is not, is blocklisted or has no usable version."""
+    await lock_blocklist_shared(db)
     listing = await lock_skill(db, name)
     if listing.standing is not of:
         raise Conflict(f"{listing.name} is {listing.standing}, not {of}.", code="not_restorable")
     await _must_not_be_blocked(db, listing)
-    if await fall_back(db, listing) is None:
-        raise Conflict(f"No version of {listing.name} may be used; unyank one first.", code="no_usable_version")
-    await set_standing(db, listing, Standing.LIVE, None, kind=ChangeKind.RESTORE)
+    if await select_live_version(db, listing) is None:
+        raise Conflict(f"{listing.name} has no usable version. Unyank one first.", code="no_usable_version")
+    await set_listing_status(db, listing, ListingStatus.LIVE, None, kind=ChangeKind.RESTORE)
     await record_audit(db, by, "skill_restored", listing.name, {"from": of.value, "reason": reason})
     return await lock_skill(db, name)
 
 
-async def _take_back(db: AsyncConnection, name: str, version: str, status: VersionStatus, why: Remark) -> Skill:
+async def _retract_version(
+    db: AsyncConnection, name: str, version: str, status: VersionStatus, why: StatusReason
+) -> Skill:
     listing = await lock_skill(db, name)
     known = await get_version(db, listing, version)
     if known.status is status or known.status is VersionStatus.WITHDRAWN:
-        raise Conflict(f"{listing.name} {version} is {known.status} already.", code="version_taken_back")
-    await set_status(db, listing, known, status, why)
-    if await fall_back(db, listing) is None and listing.standing is Standing.LIVE:
-        await set_standing(db, listing, Standing.WITHDRAWN, why, kind=ChangeKind.TOMBSTONE)
+        raise Conflict(f"{listing.name} {version} is already {known.status}.", code="version_taken_back")
+    await set_version_status(db, listing, known, status, why)
+    if await select_live_version(db, listing) is None and listing.standing is ListingStatus.LIVE:
+        await set_listing_status(db, listing, ListingStatus.WITHDRAWN, why, kind=ChangeKind.TOMBSTONE)
     await record_audit(db, why.by, f"version_{status}", listing.name, {"version": version, "reason": why.message})
     return await lock_skill(db, name)
 
 
-async def _take_down(db: AsyncConnection, name: str, standing: Standing, why: Remark, kind: ChangeKind) -> Skill:
+async def _hide_listing(
+    db: AsyncConnection, name: str, standing: ListingStatus, why: StatusReason, kind: ChangeKind
+) -> Skill:
     listing = await lock_skill(db, name)
-    if listing.standing is not Standing.LIVE:
-        raise Conflict(f"{listing.name} is {listing.standing} already.", code="not_live")
-    await set_standing(db, listing, standing, why, kind=kind)
+    if listing.standing is not ListingStatus.LIVE:
+        raise Conflict(f"{listing.name} is already {listing.standing}.", code="not_live")
+    await set_listing_status(db, listing, standing, why, kind=kind)
     await record_audit(db, why.by, f"skill_{standing}", listing.name, {"reason": why.message})
     return await lock_skill(db, name)
 
 
 async def _must_not_be_blocked(db: AsyncConnection, listing: Skill) -> None:
-    entry = await check_blocklist(db, await target_of(db, listing))
+    entry = await check_blocklist(db, await blocklist_target_of(db, listing))
     if entry is not None:
         raise Conflict(f"{listing.name} is on the blocklist ({entry.threat}): {entry.reason}", code="blocklisted")
 

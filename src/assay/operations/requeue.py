@@ -1,4 +1,4 @@
-"""Give submissions back to the queue for a new look: some by id, or many by what they have in common."""
+"""Requeueing of submissions, by id or by filter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.job import Job
 from assay.model.submission import State, Submission
-from assay.operations.park import Handled, record_handled
+from assay.operations.park import BulkResult, audit_bulk_result
 from assay.store.operations.audit import record_audit
-from assay.store.queue.enqueue import enqueue
+from assay.store.queue.jobs import enqueue
 from assay.store.submissions.selection import COUNT_AT_MOST, Selection, count_selected, lock_by_ids, lock_selected
 from assay.store.submissions.transitions import Reopening, reopen_all
 
-# What is blocked is let go by unblocking it, which is another decision.
+# Blocked submissions are requeued by unblocking.
 REQUEUEABLE = frozenset(
     {
         State.PUBLISHED,
@@ -26,13 +26,13 @@ REQUEUEABLE = frozenset(
         State.ON_HOLD,
     }
 )
-# A second look in bulk must not make those wait who submit now.
-BEHIND_NEW_ONES = -10
+# Priority behind new submissions, so that bulk requeueing does not delay them.
+BEHIND_NEW = -10
 
 
 @dataclass(frozen=True)
 class Reprocessed:
-    """How many matched before, by state; how many were given back now; how many are left."""
+    """The number of matches before, by state, and the number requeued now."""
 
     matched: Mapping[State, int]
     is_exact: bool
@@ -40,46 +40,45 @@ class Reprocessed:
 
     @property
     def remaining(self) -> int:
-        """How many are still to be done."""
         return sum(self.matched.values()) - self.requeued
 
 
-async def requeue(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: str) -> Handled:
-    """A new cycle for each, in the place of a new submission; what is active or blocked is left as it is."""
+async def requeue(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: str) -> BulkResult:
+    """Start a new cycle for each, queued like a new submission. Active and blocked submissions are skipped."""
     found = await lock_by_ids(db, ids)
     chosen = [each for each in found.values() if each.state in REQUEUEABLE]
-    reopened = await give_back(db, chosen, by=by, reason=reason)
-    handled = Handled(
+    reopened = await reopen_and_enqueue(db, chosen, by=by, reason=reason)
+    result = BulkResult(
         changed=reopened,
         skipped=[each for each in found.values() if each.state not in REQUEUEABLE],
         missing=[each for each in ids if each not in found],
     )
-    await record_handled(db, handled, "requeued", by=by, detail={"reason": reason})
-    return handled
+    await audit_bulk_result(db, result, "requeued", by=by, detail={"reason": reason})
+    return result
 
 
-async def requeue_quietly(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: str) -> list[Submission]:
-    """A new cycle for each, behind what is new: nobody asked for it, so nobody waits for it."""
+async def requeue_behind_new(db: AsyncConnection, ids: Sequence[UUID], *, by: str, reason: str) -> list[Submission]:
+    """Start a new cycle for each, queued behind new submissions, without an audit event."""
     found = await lock_by_ids(db, ids)
     chosen = [each for each in found.values() if each.state in REQUEUEABLE]
-    return await give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES) if chosen else []
+    return await reopen_and_enqueue(db, chosen, by=by, reason=reason, priority=BEHIND_NEW) if chosen else []
 
 
 async def reprocess(
     db: AsyncConnection, selection: Selection, *, limit: int, dry_run: bool, by: str, reason: str
 ) -> Reprocessed:
-    """Count what matches and give back at most `limit` of it, behind what is new; a dry run only counts."""
+    """Count the matches and requeue at most `limit` of them behind new submissions; a dry run only counts."""
     matched = await count_selected(db, selection)
     requeued = 0
     if not dry_run:
         chosen = await lock_selected(db, selection, limit)
-        requeued = len(await give_back(db, chosen, by=by, reason=reason, priority=BEHIND_NEW_ONES))
+        requeued = len(await reopen_and_enqueue(db, chosen, by=by, reason=reason, priority=BEHIND_NEW))
         detail = {"reason": reason, "states": sorted(selection.states), "requeued": requeued}
         await record_audit(db, by, "queue_reprocessed", "submissions", detail)
     return Reprocessed(matched, sum(matched.values()) < COUNT_AT_MOST, requeued)
 
 
-async def give_back(
+async def reopen_and_enqueue(
     db: AsyncConnection,
     chosen: Sequence[Submission],
     *,
@@ -88,7 +87,7 @@ async def give_back(
     priority: int = 0,
     trigger: str = "requeued",
 ) -> list[Submission]:
-    """Reopen what is locked and may be reopened, with its jobs."""
+    """Reopen locked submissions and enqueue their jobs."""
     reopenings = [
         Reopening(each, each.upload_digest, by, trigger, {"said": reason}, priority=priority) for each in chosen
     ]
