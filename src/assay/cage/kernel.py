@@ -1,4 +1,4 @@
-"""System calls that Python has no names for."""
+"""System calls that the Python standard library does not wrap."""
 
 import ctypes
 import os
@@ -9,21 +9,20 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 2
 
 
 def call(name: str, *arguments: Any) -> int:
-    """A function of the C library; raises OSError as the kernel says."""
+    """Call a function of the C library; raise OSError with its errno on failure."""
     result: int = getattr(_libc, name)(*arguments)
     return _checked(name, result)
 
 
 def syscall(number: int, *arguments: Any) -> int:
-    """A system call by its number; raises OSError as the kernel says."""
+    """Invoke a system call by number; raise OSError with its errno on failure."""
     result: int = _libc.syscall(ctypes.c_long(number), *arguments)
     return _checked(f"system call {number}", result)
 
 
 def prctl(option: int, *arguments: Any) -> None:
-    """A setting of this process."""
-    given = [*arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))]
-    call("prctl", ctypes.c_int(option), *given)
+    padded = [*arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))]
+    call("prctl", ctypes.c_int(option), *padded)
 
 
 def _checked(name: str, result: int) -> int:

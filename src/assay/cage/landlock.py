@@ -1,4 +1,4 @@
-"""Landlock: which folders may be read and which written, and that nothing is connected to."""
+"""Landlock: restrict which folders a process can read and write, and forbid TCP."""
 
 import ctypes
 import os
@@ -13,9 +13,9 @@ PATH_BENEATH = 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 READ = EXECUTE | READ_FILE | READ_DIR
 ALL_OF_FIRST = (1 << 13) - 1
-# What later kernels can forbid, too: by the version from which on they can.
+# Rights added by later ABI versions: (first version, right).
 REFER, TRUNCATE, IOCTL_DEVICE = (2, 1 << 13), (3, 1 << 14), (5, 1 << 15)
-# Of a file that is no folder, only this can be allowed.
+# The only rights that can be granted on a file that is not a folder.
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE[1] | IOCTL_DEVICE[1]
 BIND_TCP, CONNECT_TCP, NETWORK_FROM = 1 << 0, 1 << 1, 4
 
@@ -31,16 +31,19 @@ class _Beneath(ctypes.Structure):
 
 
 def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> int:
-    """From now on only these folders, and no TCP; returns the version of Landlock. OSError if there is none."""
+    """Allow access to these folders only and forbid TCP; return the Landlock ABI version.
+
+    Raises OSError if the kernel does not support Landlock.
+    """
     version = syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(GET_VERSION))
     everything = ALL_OF_FIRST
     for since, right in (REFER, TRUNCATE, IOCTL_DEVICE):
         everything |= right if version >= since else 0
     network = BIND_TCP | CONNECT_TCP if version >= NETWORK_FROM else 0
-    asked = _Ruleset(everything, network)
-    # Kernels before the network came know the first field only.
-    size = ctypes.sizeof(asked) if network else ctypes.sizeof(ctypes.c_uint64)
-    ruleset = syscall(CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(size), ctypes.c_uint32(0))
+    attributes = _Ruleset(everything, network)
+    # Kernels without network rules accept only the first field.
+    size = ctypes.sizeof(attributes) if network else ctypes.sizeof(ctypes.c_uint64)
+    ruleset = syscall(CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
     for folder in readable:
         _allow(ruleset, folder, READ & everything)
     for folder in writable:
@@ -52,7 +55,7 @@ def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> int:
 
 
 def _allow(ruleset: int, folder: Path, rights: int) -> None:
-    """What is not there need not be allowed."""
+    """Grant rights on a folder; skip it if it does not exist."""
     try:
         opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     except OSError:

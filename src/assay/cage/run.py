@@ -1,4 +1,4 @@
-"""Run a tool where it can do no harm: no network, few folders, little of everything, and an end."""
+"""Run an untrusted tool in the cage: without network, with few folders, and within limits of time and resources."""
 
 import asyncio
 import os
@@ -17,15 +17,15 @@ from assay.cage.__main__ import UNCAGED
 from assay.scratch import scratch_folder
 
 MEGABYTE = 1024 * 1024
-# What every program reads: libraries, certificates, the clock. Not the homes, not the data directory.
+# Libraries, certificates and time zones; no home folders and no data directory.
 SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/proc", "/sys")))
 DEVICES = tuple(map(Path, ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/tty")))
 LARGEST_ERROR_OUTPUT = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The most that one start of a tool may use."""
+class CageLimits:
+    """Limits of one run of a tool."""
 
     wall_seconds: float = 300
     cpu_seconds: int = 600
@@ -37,8 +37,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Command:
-    """What to run: a program by its full path, with everything it may see."""
+class CagedCommand:
+    """A program given by its full path, and everything it may access."""
 
     program: Sequence[str]
     folder: Path
@@ -48,8 +48,8 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a run ended. `refused` says what the kernel did not let us give up, and why."""
+class CagedExit:
+    """The exit of a caged run. `refused` maps each restriction that the kernel refused to its error."""
 
     code: int
     output: bytes
@@ -60,29 +60,29 @@ class Ended:
 
     @property
     def was_caged(self) -> bool:
-        """Whether the tool began at all: without a cage that keeps it off the network, it does not."""
+        """False if the tool was not started because it could not be kept off the network."""
         return self.code != UNCAGED
 
 
-async def run_caged(command: Command, limits: Limits) -> Ended:
-    """Run it to its end, or to the end of its time; whatever it started is gone afterwards."""
+async def run_caged(command: CagedCommand, limits: CageLimits) -> CagedExit:
+    """Run a command until it exits or its time is up, then kill every process that it started."""
     with scratch_folder("cage") as private:
-        told = private / "cage.json"
+        refusals_file = private / "cage.json"
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "assay.cage",
-            msgspec.json.encode(_order(command, limits, private, told)).decode(),
+            msgspec.json.encode(_order(command, limits, private, refusals_file)).decode(),
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=PIPE,
-            # Only what the interpreter needs to find the cage; the tool gets the environment of the order.
+            # Only what the interpreter needs to find the cage; the tool gets its environment from the order.
             env={"PYTHONPATH": str(Path(assay.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )
         assert process.stdout is not None
         assert process.stderr is not None
-        output, errors = _Collected(limits.output_bytes, process), _Collected(LARGEST_ERROR_OUTPUT, None)
+        output, errors = _BoundedOutput(limits.output_bytes, process), _BoundedOutput(LARGEST_ERROR_OUTPUT, None)
         timed_out = False
         try:
             async with asyncio.timeout(limits.wall_seconds):
@@ -91,14 +91,14 @@ async def run_caged(command: Command, limits: Limits) -> Ended:
         except TimeoutError:
             timed_out = True
         finally:
-            await _end(process)
-        refused = _refusals(told)
-    said = errors.content.decode(errors="replace")
-    return Ended(process.returncode or 0, bytes(output.content), said, timed_out, output.overflowed, refused)
+            await _kill_and_wait(process)
+        refused = _read_refusals(refusals_file)
+    stderr = errors.content.decode(errors="replace")
+    return CagedExit(process.returncode or 0, bytes(output.content), stderr, timed_out, output.overflowed, refused)
 
 
-class _Collected:
-    """What comes out of a pipe, up to a limit. Beyond it the process is ended, or the rest is dropped."""
+class _BoundedOutput:
+    """Output of a pipe up to a limit. Beyond it the process is killed, or, without a process, the rest is dropped."""
 
     def __init__(self, at_most: int, process: Process | None) -> None:
         self.content = bytearray()
@@ -117,7 +117,7 @@ class _Collected:
                 self.content += chunk
 
 
-def _order(command: Command, limits: Limits, private: Path, told: Path) -> dict[str, object]:
+def _order(command: CagedCommand, limits: CageLimits, private: Path, refusals_file: Path) -> dict[str, object]:
     temporary = private / "tmp"
     temporary.mkdir()
     environment = {"HOME": str(temporary), "TMPDIR": str(temporary), "LANG": "C.UTF-8", **command.environment}
@@ -126,7 +126,7 @@ def _order(command: Command, limits: Limits, private: Path, told: Path) -> dict[
         "command": list(map(str, command.program)),
         "folder": str(command.folder),
         "environment": environment,
-        "told": str(told),
+        "refusals_file": str(refusals_file),
         "readable": [str(each) for each in (*SYSTEM, *_interpreter(), command.folder, *command.readable)],
         "writable": [str(each) for each in (*DEVICES, temporary, *command.writable)],
         "limits": {
@@ -141,12 +141,12 @@ def _order(command: Command, limits: Limits, private: Path, told: Path) -> dict[
 
 
 def _interpreter() -> tuple[Path, ...]:
-    """Where the Python is that the tools' own environment is made from."""
+    """Return the folders of the Python installation that the tools' virtual environment is based on."""
     return Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent
 
 
-async def _end(process: Process) -> None:
-    """All of its group, also what was left behind by a tool that ended by itself."""
+async def _kill_and_wait(process: Process) -> None:
+    """Kill the whole process group, including processes left behind by a tool that has exited."""
     _kill(process)
     await process.wait()
 
@@ -156,8 +156,8 @@ def _kill(process: Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _refusals(told: Path) -> dict[str, str]:
+def _read_refusals(file: Path) -> dict[str, str]:
     try:
-        return msgspec.json.decode(told.read_bytes(), type=dict[str, str])
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, str])
     except (OSError, msgspec.DecodeError):
-        return {"cage": "it did not say what it gave up"}
+        return {"cage": "the caged process did not report its restrictions"}

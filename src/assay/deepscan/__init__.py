@@ -1,1 +1,1 @@
-"""Looks again: external tools at what is published, on nodes of their own, and what their results mean."""
+"""Deep scans: external tools examine published content on scan nodes, and the registry applies their results."""

@@ -1,4 +1,4 @@
-"""What the registry and its nodes tell each other, typed and bounded."""
+"""The messages between the registry and its scan nodes. This is a wire format: field names must not change."""
 
 from datetime import datetime
 from typing import Annotated
@@ -7,15 +7,15 @@ from uuid import UUID
 
 import msgspec
 
-from assay.model.deep_scan import MOST_FINDINGS, RESULTS, DeepStatus, DeepTool
+from assay.model.deep_scan import MAX_FINDINGS, RESULTS, DeepStatus, DeepTool
 from assay.model.errors import Invalid
 from assay.model.finding import Severity
 from assay.model.text import WITHOUT_NUL
 
-MOST_AT_ONCE = 200
+MAX_BATCH_SIZE = 200
 LARGEST_RESULT_BYTES = 512 * 1024
 LARGEST_MESSAGE_BYTES = 64 * 1024
-# The kinds of a content's digest and of a commit; an upload is its own commit.
+# The commit of an upload is its content digest.
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Commit = Annotated[str, msgspec.Meta(pattern="^(sha256:)?[0-9a-f]{7,64}$")]
 Words = Annotated[str, msgspec.Meta(max_length=500, pattern=WITHOUT_NUL)]
@@ -25,11 +25,11 @@ Refusals = Annotated[dict[Name, Words], msgspec.Meta(max_length=10)]
 
 
 class Message(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Keys are camelCase on the wire, and one that is not known is an error."""
+    """Base of all messages: keys are camelCase, and unknown keys are an error."""
 
 
 class FindingMessage(Message, frozen=True):
-    """One thing that a tool saw. `excerpt` never shows a secret."""
+    """A finding of a tool. `excerpt` never contains a secret."""
 
     rule_id: Name
     family: Name
@@ -43,7 +43,7 @@ class FindingMessage(Message, frozen=True):
 
 
 class ScanResult(Message, frozen=True):
-    """What a node says of one scan. `deliveryId` is used once; `lease` is the one that the scan was given out under."""
+    """The result of one scan. `deliveryId` is unique to this delivery; `lease` is the lease of the scan."""
 
     delivery_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{16,100}$")]
     scan_id: UUID
@@ -54,26 +54,26 @@ class ScanResult(Message, frozen=True):
     content_digest: Digest
     commit: Commit
     status: DeepStatus
-    findings: Annotated[list[FindingMessage], msgspec.Meta(max_length=MOST_FINDINGS)] = []
+    findings: Annotated[list[FindingMessage], msgspec.Meta(max_length=MAX_FINDINGS)] = []
     left_out: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
     error: Words | None = None
     duration_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0
     sandbox: Refusals = {}
 
     def __post_init__(self) -> None:
-        """What contradicts itself is no result."""
+        """Reject contradictory results."""
         if self.status not in RESULTS:
-            raise ValueError("status: it is none of a result")
+            raise ValueError("status: must be the status of a finished scan")
         if (self.status is DeepStatus.ERROR) != bool(self.error):
-            raise ValueError("error: with the status `error`, say why; with another one, there is none")
+            raise ValueError("error: required with the status `error`, and not allowed with any other")
         if self.status in (DeepStatus.CLEAN, DeepStatus.NOT_APPLICABLE) and (self.findings or self.left_out):
-            raise ValueError("findings: there are some, so the status is another")
+            raise ValueError("findings: not allowed with this status")
         if self.status is DeepStatus.FINDINGS and not self.findings:
-            raise ValueError("findings: there are none, so the status is another")
+            raise ValueError("findings: required with the status `findings`")
 
 
 class NodeMessage(Message, frozen=True):
-    """A node says that it is there, what it can do, and which leases it still works under."""
+    """The registration of a node: its capacity and tools, and the leases that it is still working on."""
 
     node_id: UUID
     name: Name
@@ -87,22 +87,22 @@ class NodeMessage(Message, frozen=True):
 
 
 class ClaimMessage(Message, frozen=True):
-    """A node asks for scans of one tool."""
+    """A request of a node for scans of one tool."""
 
     node_id: UUID
     tool: DeepTool
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_AT_ONCE)] = 50
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH_SIZE)] = 50
 
 
 class ReleaseMessage(Message, frozen=True):
-    """A node gives back what it has not begun."""
+    """A node returns the unfinished scans of a lease."""
 
     node_id: UUID
     lease: UUID
 
 
 class DispatchedScan(Message, frozen=True):
-    """A scan that waits, or is given out."""
+    """A scan that is waiting or leased."""
 
     scan_id: UUID
     content_digest: str
@@ -112,8 +112,8 @@ class DispatchedScan(Message, frozen=True):
     created_at: datetime
 
 
-class Work(Message, frozen=True):
-    """Scans of one tool, given out until the lease ends. Both are null if there is nothing to do."""
+class ScanBatch(Message, frozen=True):
+    """Scans of one tool under one lease. The lease and its expiry are null if there are no scans."""
 
     node_id: UUID
     tool: DeepTool
@@ -123,7 +123,7 @@ class Work(Message, frozen=True):
 
 
 def checked_url(url: str | None) -> str | None:
-    """An address that something can be pushed to. Raises Invalid for any other."""
+    """Return the URL of a node without a trailing slash; raise Invalid if scans cannot be pushed to it."""
     if url is None:
         return None
     try:
@@ -132,5 +132,8 @@ def checked_url(url: str | None) -> str | None:
     except ValueError:
         is_good = False
     if not is_good or any(part in url for part in ("@", "?", "#", " ")):
-        raise Invalid("url: it must look like https://node.example:9000.", code="bad_url")
+        raise Invalid(
+            "url: must be an http or https URL without user, query or fragment, such as https://node.example:9000.",
+            code="bad_url",
+        )
     return url.rstrip("/")

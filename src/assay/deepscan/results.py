@@ -1,4 +1,4 @@
-"""What a result means: it is kept, and a critical finding that is sure takes the content down everywhere."""
+"""Application of results: they are stored, and a certain critical finding withdraws the content everywhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from types import MappingProxyType
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.deepscan.excerpt import LONGEST_EXCERPT, LONGEST_MESSAGE, LONGEST_NAME, plain
+from assay.deepscan.excerpt import LONGEST_EXCERPT, LONGEST_MESSAGE, LONGEST_NAME, printable_line
 from assay.deepscan.messages import FindingMessage, ScanResult
-from assay.model.blocklist import BlocklistEntry, Target, Threat
+from assay.model.blocklist import BlocklistEntry, BlocklistTarget, Threat
 from assay.model.deep_scan import RESULTS, DeepResult, DeepScan, DeepStatus
 from assay.model.errors import Conflict
 from assay.model.finding import Finding, Severity
 from assay.model.ids import new_id
 from assay.moderation.blocklist import block
-from assay.policy.policy import SURE
-from assay.store.moderation.blocklist import check_blocklist, hold_blocklist_alone
+from assay.policy.policy import HIGH_CONFIDENCE
+from assay.store.moderation.blocklist import check_blocklist, lock_blocklist
 from assay.store.operations.audit import record_audit
-from assay.store.scans.deep_scans import MOST_ATTEMPTS, finish, lock_scan, try_again
-from assay.store.scans.deliveries import take_delivery
+from assay.store.scans.deep_scans import MAX_ATTEMPTS, finish_scan, lock_scan, retry_or_fail
+from assay.store.scans.deliveries import claim_delivery
 
 THREATS: Mapping[str, Threat] = MappingProxyType(
     {"credential-theft": Threat.CREDENTIAL_THEFT, "remote-code": Threat.MALWARE, "secret": Threat.OTHER}
@@ -27,69 +27,69 @@ THREATS: Mapping[str, Threat] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What became of a result: where the scan stands, whether it had one before, and which listings changed."""
+class AcceptedResult:
+    """The status of the scan, whether it already had a result, and the listings that were withdrawn."""
 
     status: DeepStatus
     was_known: bool = False
     withdrawn: Sequence[str] = ()
 
 
-async def take_result(db: AsyncConnection, said: ScanResult, now: datetime) -> Taken:
-    """Keep a result and draw the conclusions, in one transaction. Raises Conflict for what was not dispatched so."""
-    result = result_of(said)
-    sure = confirmed(result.findings)
-    if sure:
-        # Before any row is locked: whoever publishes holds the list first, and the rows of scans after.
-        await hold_blocklist_alone(db)
-    if not await take_delivery(db, said.delivery_id, said.scan_id):
-        raise Conflict("This delivery was taken before.", code="delivery_replayed")
-    scan = await _expected(db, said)
+async def accept_result(db: AsyncConnection, reported: ScanResult, now: datetime) -> AcceptedResult:
+    """Store a result and act on it, in the caller's transaction. Raises Conflict if it matches no dispatched scan."""
+    result = to_result(reported)
+    certain = certain_findings(result.findings)
+    if certain:
+        # Lock the blocklist before any row: publishing locks in the same order.
+        await lock_blocklist(db)
+    if not await claim_delivery(db, reported.delivery_id, reported.scan_id):
+        raise Conflict("This delivery was already accepted.", code="delivery_replayed")
+    scan = await _matching_scan(db, reported)
     if scan.status in RESULTS:
-        return Taken(scan.status, was_known=True)
-    if result.status is DeepStatus.ERROR and scan.attempts < MOST_ATTEMPTS:
-        status = await try_again(db, scan, result.error or "", now)
+        return AcceptedResult(scan.status, was_known=True)
+    if result.status is DeepStatus.ERROR and scan.attempts < MAX_ATTEMPTS:
+        status = await retry_or_fail(db, scan, result.error or "", now)
     else:
-        await finish(db, scan, said.tool_version, result, said.sandbox, now)
+        await finish_scan(db, scan, reported.tool_version, result, reported.sandbox, now)
         status = result.status
-    return Taken(status, withdrawn=await _take_down(db, scan, sure, now) if sure else ())
+    return AcceptedResult(status, withdrawn=await _withdraw(db, scan, certain, now) if certain else ())
 
 
-def confirmed(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings that take a content down without asking anybody."""
-    return [each for each in findings if each.severity is Severity.CRITICAL and each.confidence >= SURE]
+def certain_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that withdraw a content without a review."""
+    return [each for each in findings if each.severity is Severity.CRITICAL and each.confidence >= HIGH_CONFIDENCE]
 
 
-def result_of(said: ScanResult) -> DeepResult:
-    """What a node said, as it may be kept and shown: nodes are believed, but not in the form of what they write."""
+def to_result(reported: ScanResult) -> DeepResult:
+    """Convert a message to a result and sanitise its text: nodes are trusted with results, not with formatting."""
     return DeepResult(
-        said.status,
-        tuple(map(_finding, said.findings)),
-        said.left_out,
-        plain(said.error, LONGEST_MESSAGE) if said.error else None,
-        said.duration_ms,
+        reported.status,
+        tuple(map(_finding, reported.findings)),
+        reported.left_out,
+        printable_line(reported.error, LONGEST_MESSAGE) if reported.error else None,
+        reported.duration_ms,
     )
 
 
-async def _expected(db: AsyncConnection, said: ScanResult) -> DeepScan:
-    """The scan that this is a result of, if it was given out to this node as it says."""
-    found = await lock_scan(db, said.scan_id)
+async def _matching_scan(db: AsyncConnection, reported: ScanResult) -> DeepScan:
+    """Lock and return the scan of a result; raise Conflict unless it is leased to this node."""
+    found = await lock_scan(db, reported.scan_id)
     if found is None:
-        raise Conflict("No such scan was dispatched.", code="scan_not_dispatched")
+        raise Conflict("There is no such dispatched scan.", code="scan_not_dispatched")
     scan, node_id, lease = found
-    if (scan.content_digest, scan.commit, scan.tool) != (said.content_digest, said.commit, said.tool):
+    if (scan.content_digest, scan.commit, scan.tool) != (reported.content_digest, reported.commit, reported.tool):
         raise Conflict("The scan was dispatched for another content, commit or tool.", code="result_does_not_match")
-    if scan.status not in RESULTS and (node_id, lease) != (said.node_id, said.lease):
-        raise Conflict("The scan is not leased to this node any more.", code="lease_lost")
+    if scan.status not in RESULTS and (node_id, lease) != (reported.node_id, reported.lease):
+        raise Conflict("The scan is no longer leased to this node.", code="lease_lost")
     return scan
 
 
-async def _take_down(db: AsyncConnection, scan: DeepScan, sure: Sequence[Finding], now: datetime) -> list[str]:
-    """Withdraw every version with these bytes, and let nobody publish them again."""
-    target = Target(content_digest=scan.content_digest)
+async def _withdraw(db: AsyncConnection, scan: DeepScan, certain: Sequence[Finding], now: datetime) -> list[str]:
+    """Block a content, which withdraws every version of it; return the names of the listings."""
+    target = BlocklistTarget(content_digest=scan.content_digest)
     if await check_blocklist(db, target) is not None:
         return []
-    worst = sure[0]
+    worst = certain[0]
     by = f"deep scan ({scan.tool})"
     entry = BlocklistEntry(
         id=new_id(),
@@ -103,20 +103,20 @@ async def _take_down(db: AsyncConnection, scan: DeepScan, sure: Sequence[Finding
         lifted_at=None,
     )
     names = await block(db, entry)
-    detail = {"scan": str(scan.id), "rules": sorted({each.rule_id for each in sure}), "skills": names}
+    detail = {"scan": str(scan.id), "rules": sorted({each.rule_id for each in certain}), "skills": names}
     await record_audit(db, by, "deep_scan_confirmed", scan.content_digest, detail)
     return names
 
 
-def _finding(said: FindingMessage) -> Finding:
+def _finding(reported: FindingMessage) -> Finding:
     return Finding(
-        rule_id=plain(said.rule_id, LONGEST_NAME),
-        family=plain(said.family, LONGEST_NAME),
-        severity=said.severity,
-        confidence=said.confidence,
-        file=said.file,
-        line=said.line,
-        excerpt=plain(said.excerpt, LONGEST_EXCERPT),
-        message=plain(said.message, LONGEST_MESSAGE),
-        remediation=plain(said.remediation, LONGEST_MESSAGE),
+        rule_id=printable_line(reported.rule_id, LONGEST_NAME),
+        family=printable_line(reported.family, LONGEST_NAME),
+        severity=reported.severity,
+        confidence=reported.confidence,
+        file=reported.file,
+        line=reported.line,
+        excerpt=printable_line(reported.excerpt, LONGEST_EXCERPT),
+        message=printable_line(reported.message, LONGEST_MESSAGE),
+        remediation=printable_line(reported.remediation, LONGEST_MESSAGE),
     )

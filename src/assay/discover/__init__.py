@@ -1,1 +1,1 @@
-"""Finding skills that nobody has submitted."""
+"""Discovery of skills that were not submitted: sources, runs, inspection, and GitHub's webhook."""

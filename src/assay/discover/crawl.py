@@ -1,7 +1,7 @@
-"""One run of one source: read a page, keep what is new in it with the checkpoint, look into that, go on.
+"""One run of one source: read a page, store new candidates and the checkpoint, inspect them, and repeat.
 
-What is found is written down before anything is submitted, in the transaction that moves the checkpoint. So a run that
-dies is gone on with by the next one: no page is read twice, and nothing that was found is lost.
+Candidates are stored before anything is submitted, in the transaction that moves the checkpoint. A run that crashed is
+therefore continued by the next one: no page is read twice, and no candidate is lost.
 """
 
 import asyncio
@@ -13,61 +13,76 @@ from uuid import UUID
 
 import structlog
 
-from assay.discover.held_lease import HeldLease, LeaseLost
-from assay.discover.inspect import CALLS_PER_LOOK, Looker
-from assay.discover.source import BudgetSpent, Meter, Page, Source, TooEarly, Unread, rhythm_of
-from assay.model.discovery import DISCOVERY_BATCH_SIZE, MOST_RESULTS, RunOutcome, Tally
+from assay.concurrency import wait_or_stop
+from assay.discover.inspect import CALLS_PER_INSPECTION, Inspector
+from assay.discover.source import (
+    BudgetSpent,
+    CandidatePage,
+    DiscoverySource,
+    PartUnavailable,
+    PollTooEarly,
+    RunCallBudget,
+    schedule_of,
+)
+from assay.discover.source_lease import LeaseLost, SourceLease
+from assay.model.discovery import DISCOVERY_BATCH_SIZE, MAX_RESULTS_PER_RUN, RunCounters, RunOutcome
 from assay.model.errors import AssayError, RateLimited, Unavailable
 from assay.model.ids import new_id
-from assay.runtime.loops import Bug, expecting
-from assay.store.database.database import AWAY, Database
-from assay.store.discovery.records import claim_fresh, list_fresh, release_held, seconds_until_due, take_found
-from assay.store.discovery.runs import RunRecord, add_to_run, begin_run, end_run, read_run
+from assay.runtime.loops import UnexpectedError, log_bugs
+from assay.store.database.database import DATABASE_UNAVAILABLE, Database
+from assay.store.discovery.records import (
+    claim_due_records,
+    claim_new_candidates,
+    list_new_candidates,
+    release_claimed,
+    seconds_until_due,
+)
+from assay.store.discovery.runs import RunRecord, add_to_counters, end_run, read_run, start_run
 from assay.store.discovery.sources import (
     Lease,
-    failures_of,
-    give_back,
-    keep_page,
-    note_probe,
-    note_sightings,
+    acquire_lease,
+    count_failures,
+    record_probe_result,
+    record_sightings,
     register_sources,
-    take_lease,
+    release_source,
+    save_page,
 )
 
 log = structlog.get_logger()
-HELD_SECONDS = 600.0
-# A page that cannot be read is asked for again so often; who must wait longer than this ends the run.
-TRIED = 4
+CLAIM_SECONDS = 600.0
+# Attempts to read a page. A wait that is longer than LONGEST_WAIT_SECONDS ends the run.
+MAX_ATTEMPTS = 4
 FIRST_PAUSE_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 90.0
 HOUR_SECONDS = 3_600.0
-NOT_ALL = "Not all of its places could be read:"
+INCOMPLETE = "Some parts of the source could not be read:"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is wanted of a run: by whom, how many new repositories, how many calls, how long; `None`: as the source."""
+class RunRequest:
+    """Parameters of a run; a timeout of None means that of the source."""
 
     by: str
-    max_results: int = MOST_RESULTS
+    max_results: int = MAX_RESULTS_PER_RUN
     max_calls: int = 1_000
     timeout_seconds: float | None = None
-    # Whoever asks for a run does not wait until the source is due.
-    is_asked_for: bool = False
+    # A manual run starts even if the source is not due.
+    is_manual: bool = False
     batch_size: int = DISCOVERY_BATCH_SIZE
 
 
 @dataclass
 class Progress:
-    """How far a run has come, for those who watch."""
+    """Progress of a run, for display."""
 
     source: str
-    tally: Tally
+    counters: RunCounters
     calls: int = 0
     outcome: RunOutcome | None = None
 
 
-class _Ended(Exception):
-    """The run is over for a reason that is no failure."""
+class _RunEnded(Exception):
+    """Ends a run for a reason that is not a failure."""
 
     def __init__(self, outcome: RunOutcome, message: str = "", again_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -76,237 +91,242 @@ class _Ended(Exception):
         self.again_seconds = again_seconds
 
 
-# In which ways a run may end; any other is a bug, and a failed run.
-ENDS = (AssayError, BudgetSpent, LeaseLost, _Ended)
+# Expected ways for a run to end; any other exception is a bug and fails the run.
+EXPECTED_ENDS = (AssayError, BudgetSpent, LeaseLost, _RunEnded)
 
 
 @dataclass(frozen=True)
 class Crawler:
-    """What a run needs. `sources` are all that this release runs, so that nobody's finds are left lying."""
+    """Runs sources. `sources` are all of this release: a run also inspects candidates of sources that are gone."""
 
     store: Database
-    looker: Looker
+    inspector: Inspector
     lease_seconds: float
-    sources: Sequence[Source] = ()
+    sources: Sequence[DiscoverySource] = ()
     show: Callable[[Progress], None] = lambda _: None
 
-    async def run(self, source: Source, asked: Asked, stopping: asyncio.Event | None = None) -> RunRecord | None:
-        """Run it if it is due, or asked for, and nobody else does; None if not."""
+    async def run(
+        self, source: DiscoverySource, request: RunRequest, stopping: asyncio.Event | None = None
+    ) -> RunRecord | None:
+        """Run a source; return None if it is not due or another process holds its lease."""
         run_id = new_id()
         async with self.store.begin() as db:
-            await register_sources(db, [rhythm_of(source)], is_scheduled=False)
-            lease = await take_lease(
-                db, source.name, run_id, lease_seconds=self.lease_seconds, is_asked_for=asked.is_asked_for
+            await register_sources(db, [schedule_of(source)], is_scheduled=False)
+            lease = await acquire_lease(
+                db, source.name, run_id, lease_seconds=self.lease_seconds, is_asked_for=request.is_manual
             )
             if lease is None:
                 return None
-            await begin_run(db, run_id, source.name, by=asked.by, most=asked.max_results)
+            await start_run(db, run_id, source.name, by=request.by, most=request.max_results)
             if lease.previous_run_id is not None:
-                await release_held(db, lease.previous_run_id, source=source.name)
+                await release_claimed(db, lease.previous_run_id, source=source.name)
         known = (source.name, *(each.name for each in self.sources))
-        run = _Run(self, source, asked, run_id, lease, known, stopping or asyncio.Event())
-        return await run.to_the_end()
+        run = _Run(self, source, request, run_id, lease, known, stopping or asyncio.Event())
+        return await run.execute()
 
 
 @dataclass
 class _Run:
     crawler: Crawler
-    source: Source
-    asked: Asked
+    source: DiscoverySource
+    request: RunRequest
     id: UUID
     lease: Lease
     known: tuple[str, ...]
     stopping: asyncio.Event
-    tally: Tally = field(default_factory=Tally)
-    unread: list[str] = field(default_factory=list)
+    counters: RunCounters = field(default_factory=RunCounters)
+    unread_parts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.meter = Meter(self.asked.max_calls)
+        self.budget = RunCallBudget(self.request.max_calls)
         self.checkpoint = self.lease.checkpoint
-        self.held = HeldLease(self.crawler.store, self.source.name, self.id, self.crawler.lease_seconds)
+        self.source_lease = SourceLease(self.crawler.store, self.source.name, self.id, self.crawler.lease_seconds)
         self.started = monotonic()
 
-    async def to_the_end(self) -> RunRecord:
-        """Whatever happens, the run ends with an outcome and gives the source back."""
+    async def execute(self) -> RunRecord:
+        """Execute the run; record an outcome and release the source however it ends."""
         outcome, problem, again = RunOutcome.COMPLETE, None, None
-        async with self.held.renewed():
+        async with self.source_lease.renewed():
             try:
-                async with asyncio.timeout(self.asked.timeout_seconds or self.source.cadence.timeout_seconds):
-                    await expecting(self._work(), "A run of discovery failed", known=ENDS, source=self.source.name)
+                async with asyncio.timeout(self.request.timeout_seconds or self.source.cadence.timeout_seconds):
+                    await log_bugs(self._work(), "Discovery run failed", known=EXPECTED_ENDS, source=self.source.name)
             except TimeoutError:
-                outcome, problem = RunOutcome.TIMEOUT, "It took longer than it may."
+                outcome, problem = RunOutcome.TIMEOUT, "The run exceeded its time limit."
             except BudgetSpent as spent:
                 outcome, problem = RunOutcome.SPENT, str(spent)
-            except _Ended as end:
+            except _RunEnded as end:
                 outcome, problem, again = end.outcome, end.message or None, end.again_seconds
             except LeaseLost as lost:
                 outcome, problem = RunOutcome.LOST, str(lost)
             except AssayError as failure:
-                if failure.code == AWAY:
+                if failure.code == DATABASE_UNAVAILABLE:
                     raise
                 outcome, problem = RunOutcome.FAILED, failure.message
-                log.warning("A source could not be read", source=self.source.name, problem=failure.message)
-            except Bug as bug:
+                log.warning("Failed to read a discovery source", source=self.source.name, error=failure.message)
+            except UnexpectedError as bug:
                 outcome, problem = RunOutcome.FAILED, str(bug)
             return await self._end(outcome, problem, again)
 
     async def _work(self) -> None:
-        await self._look()  # what a run before this one has found and not looked into
-        tried = 0
+        await self._inspect_due()  # candidates that an earlier run has found and not inspected
+        attempts = 0
         while True:
             try:
-                async with aclosing(self.source.pages(self.checkpoint, self.meter)) as pages:
+                async with aclosing(self.source.pages(self.checkpoint, self.budget)) as pages:
                     async for page in pages:
-                        tried = 0
-                        await self._keep(page)
-                        await self._look()
-                        if self.tally.new >= self.asked.max_results and not page.is_last:
-                            raise _Ended(RunOutcome.CAPPED)
+                        attempts = 0
+                        await self._store_page(page)
+                        await self._inspect_due()
+                        if self.counters.new >= self.request.max_results and not page.is_last:
+                            raise _RunEnded(RunOutcome.CAPPED)
                 break
-            except TooEarly as early:
-                raise _Ended(RunOutcome.RATE_LIMITED, early.message, again_seconds=early.retry_after_seconds) from None
+            except PollTooEarly as early:
+                raise _RunEnded(
+                    RunOutcome.RATE_LIMITED, early.message, again_seconds=early.retry_after_seconds
+                ) from None
             except RateLimited as limit:
                 await self._wait(limit.retry_after_seconds, limit.message)
-            except Unread as place:
-                tried += 1
-                await self._note_error()
-                pause = place.pause_seconds or FIRST_PAUSE_SECONDS * 2**tried
-                if place.is_worth_asking_again and tried < TRIED and pause <= LONGEST_WAIT_SECONDS:
-                    await self._wait(pause, place.message)
+            except PartUnavailable as part:
+                attempts += 1
+                await self._count_error()
+                pause = part.pause_seconds or FIRST_PAUSE_SECONDS * 2**attempts
+                if part.is_retryable and attempts < MAX_ATTEMPTS and pause <= LONGEST_WAIT_SECONDS:
+                    await self._wait(pause, part.message)
                     continue
-                tried = 0
-                self.unread.append(place.message)
-                log.warning("A place is passed over", source=self.source.name, problem=place.message)
-                await self._keep(place.without)
-                if place.without.is_last:
+                attempts = 0
+                self.unread_parts.append(part.message)
+                log.warning("Skipped part of a discovery source", source=self.source.name, error=part.message)
+                await self._store_page(part.skip_to)
+                if part.skip_to.is_last:
                     break
             except Unavailable as outage:
-                tried += 1
-                if outage.code == AWAY or tried >= TRIED:
+                attempts += 1
+                if outage.code == DATABASE_UNAVAILABLE or attempts >= MAX_ATTEMPTS:
                     raise
-                await self._note_error()
-                await self._wait(FIRST_PAUSE_SECONDS * 2**tried, outage.message)
-        await self._look_at_the_rest()
+                await self._count_error()
+                await self._wait(FIRST_PAUSE_SECONDS * 2**attempts, outage.message)
+        await self._inspect_postponed()
         await self._probe()
-        if self.unread:
-            raise Unavailable(NOT_ALL, code="not_all_read")
+        if self.unread_parts:
+            raise Unavailable(INCOMPLETE, code="not_all_read")
 
-    async def _keep(self, page: Page) -> None:
-        """What is new is kept before the checkpoint moves; if there is no room for all of it, it does not move."""
+    async def _store_page(self, page: CandidatePage) -> None:
+        """Store new candidates and move the checkpoint in one transaction.
+
+        If the page exceeds the result limit of the run, the checkpoint stays and the run ends.
+        """
         self._check()
-        name, room = self.source.name, self.asked.max_results - self.tally.new
+        name, room = self.source.name, self.request.max_results - self.counters.new
         async with self.crawler.store.begin() as db:
-            fresh = await list_fresh(db, page.candidates, room=room + 1)
+            fresh = await list_new_candidates(db, page.candidates, room=room + 1)
             fits = len(fresh) <= room
-            claimed = await claim_fresh(db, page.candidates, source=name, room=room)
+            claimed = await claim_new_candidates(db, page.candidates, source=name, room=room)
             after, is_last = (page.checkpoint, page.is_last) if fits else (self.checkpoint, False)
             counted = {"found": len(page.candidates), "new": len(claimed), "cut": page.cut if fits else 0}
-            if not await keep_page(db, name, self.id, checkpoint=after, is_last=is_last, **counted):
+            if not await save_page(db, name, self.id, checkpoint=after, is_last=is_last, **counted):
                 raise LeaseLost(name)
-            await note_sightings(db, name, page.candidates)
+            await record_sightings(db, name, page.candidates)
             known = len(page.candidates) - len(claimed) if fits else 0
-            tally = Tally(found=len(page.candidates), new=len(claimed), skipped_dedup=known, errors=page.left_out)
-            await add_to_run(db, self.id, tally)
-        self._count(tally)
+            counters = RunCounters(
+                found=len(page.candidates), new=len(claimed), skipped_dedup=known, errors=page.left_out
+            )
+            await add_to_counters(db, self.id, counters)
+        self._count(counters)
         self.checkpoint = after
         if not fits:
-            await self._look()
-            raise _Ended(RunOutcome.CAPPED)
+            await self._inspect_due()
+            raise _RunEnded(RunOutcome.CAPPED)
 
-    async def _look(self) -> int:
-        """Everything that is due, so many at a time. Returns how many were looked into."""
+    async def _inspect_due(self) -> int:
+        """Inspect all due candidates in batches; return their number."""
         number = 0
         while True:
             self._check()
-            limit = min(self.asked.batch_size, self.meter.left // CALLS_PER_LOOK)
+            limit = min(self.request.batch_size, self.budget.left // CALLS_PER_INSPECTION)
             async with self.crawler.store.begin() as db:
-                taken = await take_found(
+                records = await claim_due_records(
                     db,
                     self.id,
                     source=self.source.name,
                     known=self.known,
                     limit=max(limit, 1),
-                    held_seconds=HELD_SECONDS,
+                    held_seconds=CLAIM_SECONDS,
                 )
-            if not taken:
+            if not records:
                 return number
-            self.meter.spend(CALLS_PER_LOOK * len(taken))
-            self._count(await self.crawler.looker.look_at_all(taken, self.id, source=self.source.name))
-            number += len(taken)
+            self.budget.spend(CALLS_PER_INSPECTION * len(records))
+            self._count(await self.crawler.inspector.inspect_all(records, self.id, source=self.source.name))
+            number += len(records)
 
-    async def _look_at_the_rest(self) -> None:
-        """What was postponed for a moment belongs to this run; for what must wait longer there is a next one."""
+    async def _inspect_postponed(self) -> None:
+        """Also inspect candidates that were postponed briefly; those with a longer delay are left to the next run."""
         while True:
-            await self._look()
+            await self._inspect_due()
             async with self.crawler.store.begin() as db:
                 seconds = await seconds_until_due(db, source=self.source.name)
             if seconds is None or seconds > LONGEST_WAIT_SECONDS:
                 return
-            await self._wait(max(seconds, 0.05), "Some repositories are looked into a little later.")
+            await self._wait(max(seconds, 0.05), "Some repositories were postponed.")
 
-    async def _note_error(self) -> None:
+    async def _count_error(self) -> None:
         async with self.crawler.store.begin() as db:
-            await add_to_run(db, self.id, Tally(errors=1))
-        self._count(Tally(errors=1))
+            await add_to_counters(db, self.id, RunCounters(errors=1))
+        self._count(RunCounters(errors=1))
 
     async def _probe(self) -> None:
         try:
-            sees = await self.source.probe(self.meter)
-        except (Unavailable, BudgetSpent) as problem:
-            log.info("A source could not be tried", source=self.source.name, problem=str(problem))
+            sees = await self.source.probe(self.budget)
+        except (Unavailable, BudgetSpent) as error:
+            log.info("Failed to probe a discovery source", source=self.source.name, error=str(error))
             return
         if sees is not None:
             async with self.crawler.store.begin() as db:
-                await note_probe(db, self.source.name, sees=sees)
+                await record_probe_result(db, self.source.name, sees=sees)
 
-    async def _wait(self, seconds: float, why: str) -> None:
-        """A short wait is part of the run. A long one ends it: the checkpoint stays."""
+    async def _wait(self, seconds: float, reason: str) -> None:
+        """Wait within the run, or end it if the wait is long; the checkpoint stays."""
         if seconds > LONGEST_WAIT_SECONDS:
-            raise _Ended(RunOutcome.RATE_LIMITED, why, again_seconds=seconds)
-        log.info("A run waits", source=self.source.name, seconds=round(seconds, 1), why=why)
-        try:
-            async with asyncio.timeout(seconds):
-                await self.stopping.wait()
-        except TimeoutError:
-            return
-        raise _Ended(RunOutcome.STOPPED)
+            raise _RunEnded(RunOutcome.RATE_LIMITED, reason, again_seconds=seconds)
+        log.info("Discovery run is waiting", source=self.source.name, seconds=round(seconds, 1), reason=reason)
+        if await wait_or_stop(self.stopping, seconds):
+            raise _RunEnded(RunOutcome.STOPPED)
 
     def _check(self) -> None:
-        self.held.check()
+        self.source_lease.check()
         if self.stopping.is_set():
-            raise _Ended(RunOutcome.STOPPED)
+            raise _RunEnded(RunOutcome.STOPPED)
 
-    def _count(self, more: Tally) -> None:
+    def _count(self, more: RunCounters) -> None:
         for counter in ("found", "new", "skipped_dedup", "looked", "enqueued", "existing", "errors"):
-            setattr(self.tally, counter, getattr(self.tally, counter) + getattr(more, counter))
-        self.crawler.show(Progress(self.source.name, self.tally, self.meter.used))
+            setattr(self.counters, counter, getattr(self.counters, counter) + getattr(more, counter))
+        self.crawler.show(Progress(self.source.name, self.counters, self.budget.used))
 
     async def _end(self, outcome: RunOutcome, problem: str | None, again: float | None) -> RunRecord:
-        name, problem = self.source.name, " ".join([*([problem] if problem else []), *self.unread]) or None
+        name, problem = self.source.name, " ".join([*([problem] if problem else []), *self.unread_parts]) or None
         async with self.crawler.store.begin() as db:
-            await release_held(db, self.id, source=name)
-            await end_run(db, self.id, outcome, calls=self.meter.used, problem=problem)
-            pause = self._pause(outcome, await failures_of(db, name), again)
-            await give_back(
-                db, name, self.id, outcome=outcome, found=self.tally.found, again_seconds=pause, problem=problem
+            await release_claimed(db, self.id, source=name)
+            await end_run(db, self.id, outcome, calls=self.budget.used, problem=problem)
+            pause = self._pause(outcome, await count_failures(db, name), again)
+            await release_source(
+                db, name, self.id, outcome=outcome, found=self.counters.found, again_seconds=pause, problem=problem
             )
             ended = await read_run(db, self.id)
-        self.crawler.show(Progress(name, self.tally, self.meter.used, outcome))
-        log.info("A run of discovery has ended", source=name, outcome=outcome.value, enqueued=ended.tally.enqueued)
+        self.crawler.show(Progress(name, self.counters, self.budget.used, outcome))
+        log.info("Discovery run ended", source=name, outcome=outcome.value, enqueued=ended.counters.enqueued)
         return ended
 
     def _pause(self, outcome: RunOutcome, failures: int, again: float | None) -> float:
-        """When the source runs again: in its rhythm, soon if it is not through, later and later if it fails."""
+        """Return the seconds until the next run: the interval, less after an incomplete cycle, or a growing backoff."""
         cadence = self.source.cadence
         match outcome:
             case RunOutcome.COMPLETE:
                 return cadence.every_seconds
             case RunOutcome.SPENT:
-                # Its share is one of an hour.
+                # The call budget is per hour.
                 return max(cadence.cooldown_seconds, HOUR_SECONDS - (monotonic() - self.started))
             case RunOutcome.FAILED:
-                # One place that is gone does not make the others wait.
-                longest = cadence.every_seconds if self.unread else max(cadence.every_seconds, HOUR_SECONDS)
+                # One unavailable part does not delay the others beyond the normal interval.
+                longest = cadence.every_seconds if self.unread_parts else max(cadence.every_seconds, HOUR_SECONDS)
                 return float(min(cadence.cooldown_seconds * 2**failures, longest))
             case RunOutcome.STOPPED:
                 return 0.0

@@ -1,4 +1,4 @@
-"""The web beyond GitHub, read with care: https, public addresses, no secrets in the address, bounded answers."""
+"""HTTP client for servers other than GitHub: https, public addresses, no credentials in URLs, bounded responses."""
 
 import ipaddress
 import socket
@@ -15,12 +15,12 @@ from yarl import URL
 
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
 
-LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
+LARGEST_RESPONSE_BYTES = 16 * 1024 * 1024
 REDIRECTS = 3
 DEFAULT_PAUSE_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 3_600.0
 HTTPS_PORT = 443
-# Addresses of IPv6 that carry one of IPv4, which may be a private one.
+# IPv6 prefix of addresses that embed an IPv4 address, which may be private (NAT64).
 TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 T = TypeVar("T")
@@ -28,35 +28,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Web:
-    """A client for one process. `anywhere` lets it go to private addresses and without https."""
+    """The client of one process. `allow_private` permits private addresses and plain HTTP."""
 
     session: aiohttp.ClientSession
-    anywhere: bool = False
+    allow_private: bool = False
 
     async def get_json(self, url: str, kind: type[T]) -> T:
-        """What an address answers, read as this type."""
+        """Request a URL and decode its JSON."""
         raw = await self.get_bytes(url, accept="application/json")
         try:
             return msgspec.json.decode(raw, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            raise Unavailable(f"{_shown(url)} does not answer as expected: {problem}", code="bad_answer") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(f"{_printable(url)} sent an unexpected response: {error}", code="bad_answer") from None
 
     async def get_bytes(self, url: str, *, accept: str = "*/*") -> bytes:
-        """What an address answers, whole."""
         try:
             return await self._follow(self._checked(url), accept)
         except aiohttp.InvalidURL:
-            raise Invalid(f"{_shown(url)} is no address that can be read.", code="bad_url") from None
-        except aiohttp.ClientConnectorError as problem:
-            if isinstance(problem.os_error, PrivateAddress):
-                raise Invalid(str(problem.os_error), code="private_address") from None
-            raise Unavailable(f"{_shown(url)} does not answer: {problem}", code="web_unavailable") from None
-        except (aiohttp.ClientError, TimeoutError) as problem:
-            said = str(problem) or type(problem).__name__
-            raise Unavailable(f"{_shown(url)} does not answer: {said}", code="web_unavailable") from None
+            raise Invalid(f"{_printable(url)} is not a valid URL.", code="bad_url") from None
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error.os_error, PrivateAddress):
+                raise Invalid(str(error.os_error), code="private_address") from None
+            raise Unavailable(f"{_printable(url)} does not answer: {error}", code="web_unavailable") from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            reason = str(error) or type(error).__name__
+            raise Unavailable(f"{_printable(url)} does not answer: {reason}", code="web_unavailable") from None
 
     async def _follow(self, url: URL, accept: str) -> bytes:
-        """Redirects by hand: each address is checked like the first."""
+        """Follow redirects; each URL is checked like the first."""
         for _ in range(REDIRECTS + 1):
             async with self.session.get(url, allow_redirects=False, headers={"Accept": accept}) as response:
                 if response.status not in (301, 302, 303, 307, 308):
@@ -65,8 +64,10 @@ class Web:
                 try:
                     url = self._checked(str(url.join(URL(location))))
                 except ValueError:
-                    raise Unavailable(f"{_shown(str(url))} redirects to nowhere.", code="web_unavailable") from None
-        raise Unavailable(f"{_shown(str(url))} redirects in circles.", code="web_unavailable")
+                    raise Unavailable(
+                        f"{_printable(str(url))} redirects to an invalid URL.", code="web_unavailable"
+                    ) from None
+        raise Unavailable(f"{_printable(str(url))} redirects too many times.", code="web_unavailable")
 
     def _checked(self, text: str) -> URL:
         try:
@@ -75,24 +76,24 @@ class Web:
         except ValueError:
             host, port, url = None, None, URL()
         if not host or url.scheme not in ("https", "http") or not text.isprintable():
-            raise Invalid(f"{_shown(text)} is no address that can be read.", code="bad_url")
+            raise Invalid(f"{_printable(text)} is not a valid URL.", code="bad_url")
         if url.user is not None or url.password is not None:
-            raise Invalid(f"The address of {host} must not hold a name or a password.", code="bad_url")
-        if self.anywhere:
+            raise Invalid(f"The URL of {host} must not contain a user name or password.", code="bad_url")
+        if self.allow_private:
             return url
         if url.scheme != "https" or port != HTTPS_PORT:
-            raise Invalid(f"{_shown(text)}: only https on its own port is read.", code="bad_url")
+            raise Invalid(f"{_printable(text)}: only https on port 443 is supported.", code="bad_url")
         if _is_address(host) and not _is_public(host):
-            raise Invalid(f"{host} is not a public address.", code="private_address")
+            raise Invalid(f"{host} is not a public IP address.", code="private_address")
         return url
 
 
 class PrivateAddress(OSError):
-    """A name leads to an address that is not public."""
+    """A host name resolves to an address that is not public."""
 
 
 class PublicResolver(AbstractResolver):
-    """Names are looked up once, and the connection goes to the very address that was checked."""
+    """A resolver that checks addresses; the connection uses exactly the addresses that were checked."""
 
     def __init__(self) -> None:
         self._inner = ThreadedResolver()
@@ -100,20 +101,20 @@ class PublicResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """All addresses of a name; if one is not public, none is."""
+        """Return all addresses of a name; raise PrivateAddress if any is not public."""
         found = await self._inner.resolve(host, port, family)
         if any(not _is_public(each["host"]) for each in found):
-            raise PrivateAddress(f"{host} does not lead to a public address.")
+            raise PrivateAddress(f"{host} resolves to an address that is not public.")
         return found
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        pass
 
 
 @asynccontextmanager
-async def open_web(*, anywhere: bool) -> AsyncIterator[Web]:
-    """Connections that go to public addresses only, unless told otherwise."""
-    resolver: Any = None if anywhere else PublicResolver()
+async def open_web(*, allow_private: bool) -> AsyncIterator[Web]:
+    """Open a client that connects to public addresses only, unless `allow_private` is set."""
+    resolver: Any = None if allow_private else PublicResolver()
     connector = aiohttp.TCPConnector(limit=16, limit_per_host=4, resolver=resolver)
     timeout = aiohttp.ClientTimeout(total=60, connect=10, sock_read=30)
     headers = {"User-Agent": "assay-registry"}
@@ -121,7 +122,7 @@ async def open_web(*, anywhere: bool) -> AsyncIterator[Web]:
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, headers=headers, cookie_jar=jar, trust_env=False
     ) as session:
-        yield Web(session, anywhere)
+        yield Web(session, allow_private)
 
 
 def _is_address(host: str) -> bool:
@@ -144,24 +145,26 @@ def _is_public(host: str) -> bool:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    where = _shown(str(response.url))
+    where = _printable(str(response.url))
     if response.status in (404, 410):
-        raise NotFound(f"{where} is not there.", code="not_there")
+        raise NotFound(f"{where} was not found.", code="not_there")
     if response.status in (403, 429) and (response.status == 429 or "Retry-After" in response.headers):
-        said = response.headers.get("Retry-After", "")
-        pause = float(said) if said.isdecimal() else DEFAULT_PAUSE_SECONDS
-        raise RateLimited(f"{where} asks to wait.", retry_after_seconds=min(max(1.0, pause), LONGEST_PAUSE_SECONDS))
+        retry_after = response.headers.get("Retry-After", "")
+        pause = float(retry_after) if retry_after.isdecimal() else DEFAULT_PAUSE_SECONDS
+        raise RateLimited(
+            f"{where} asks for fewer requests.", retry_after_seconds=min(max(1.0, pause), LONGEST_PAUSE_SECONDS)
+        )
     if response.status != 200:
-        raise Unavailable(f"{where} answered {response.status}.", code="web_unavailable")
+        raise Unavailable(f"{where} answered with status {response.status}.", code="web_unavailable")
     parts, size = [], 0
     async for part in response.content.iter_chunked(65536):
         parts.append(part)
         size += len(part)
-        if size > LARGEST_ANSWER_BYTES:
-            raise Unavailable(f"{where} sends more than {LARGEST_ANSWER_BYTES} bytes.", code="too_large")
+        if size > LARGEST_RESPONSE_BYTES:
+            raise Unavailable(f"{where} sent more than {LARGEST_RESPONSE_BYTES} bytes.", code="too_large")
     return b"".join(parts)
 
 
-def _shown(url: str) -> str:
-    """An address without what may be secret in it."""
+def _printable(url: str) -> str:
+    """Strip the query and credentials of a URL, which may be secret, and truncate it."""
     return url.partition("?")[0].rpartition("@")[2][:200]

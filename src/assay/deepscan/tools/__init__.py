@@ -1,1 +1,1 @@
-"""One file an external tool."""
+"""External scan tools, one per file."""

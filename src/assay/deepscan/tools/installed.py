@@ -1,4 +1,4 @@
-"""Which tools there are on this machine."""
+"""Detection of the scan tools on this machine."""
 
 import shutil
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from assay.model.deep_scan import DeepTool
 
 
 def find_tools(folder: Path, *, jobs: int, path: str | None = None) -> list[Tool]:
-    """Those that are installed in the folder, and TruffleHog if it is on the path."""
+    """Return the tools installed in the folder, and TruffleHog if it is on the path."""
     on_path = shutil.which("trufflehog", path=path)
     found: Sequence[Tool | None] = (
         semgrep(folder, jobs),
@@ -25,6 +25,6 @@ def find_tools(folder: Path, *, jobs: int, path: str | None = None) -> list[Tool
 
 
 def missing_tools(tools: Sequence[Tool], wanted: Sequence[DeepTool]) -> list[DeepTool]:
-    """What is wanted and not there."""
+    """Return the wanted tools that are not installed."""
     present = {tool.name for tool in tools}
     return [name for name in wanted if name not in present]

@@ -1,50 +1,44 @@
-"""Kingfisher: secrets in files, without asking anybody whether they work."""
+"""Kingfisher finds secrets in files; they are not validated against any service."""
 
 from pathlib import Path
 
 import msgspec
 
-from assay.deepscan.tool import Reading, Tool, ToolFailed
-from assay.deepscan.tools.environment import packages_of, version_of
+from assay.deepscan.install import installed_version, site_packages
+from assay.deepscan.tool import Tool, ToolFailed, ToolReport
 from assay.deepscan.tools.secret import CANARY, secret_finding
 from assay.model.deep_scan import DeepTool
 from assay.model.finding import Finding
 
-# 200: something was found.
-GOOD_EXITS = frozenset({0, 200, 205})
+# 200 and 205: secrets were found.
+SUCCESS_CODES = frozenset({0, 200, 205})
 
 
-class Rule(msgspec.Struct):
-    """What kind of secret."""
-
+class _KingfisherRule(msgspec.Struct):
     id: str
     name: str
 
 
-class Place(msgspec.Struct):
-    """Where it is."""
-
+class _KingfisherFinding(msgspec.Struct):
     path: str
     line: int
     confidence: str = "medium"
 
 
-class Match(msgspec.Struct):
-    """One secret."""
-
-    rule: Rule
-    finding: Place
+class _KingfisherMatch(msgspec.Struct):
+    rule: _KingfisherRule
+    finding: _KingfisherFinding
 
 
-class Output(msgspec.Struct):
-    """The first line of its JSON; a second one has numbers."""
+class _KingfisherOutput(msgspec.Struct):
+    """The first line of the output; the second has statistics."""
 
-    findings: list[Match]
+    findings: list[_KingfisherMatch]
 
 
 def kingfisher(folder: Path, jobs: int) -> Tool | None:
-    """Kingfisher as it is installed in this environment; None if it is not."""
-    version, packages = version_of(folder, "kingfisher-bin"), packages_of(folder)
+    """Return Kingfisher as installed in this environment, or None."""
+    version, packages = installed_version(folder, "kingfisher-bin"), site_packages(folder)
     if version is None or packages is None:
         return None
     cache = folder / "cache" / "kingfisher"
@@ -56,9 +50,9 @@ def kingfisher(folder: Path, jobs: int) -> Tool | None:
     return Tool(
         name=DeepTool.KINGFISHER,
         version=version,
-        program=lambda _place: [str(packages / "kingfisher/bin/kingfisher"), *arguments.split(), str(cache), "."],
+        program=lambda _workspace: [str(packages / "kingfisher/bin/kingfisher"), *arguments.split(), str(cache), "."],
         read=read,
-        good_exits=GOOD_EXITS,
+        success_codes=SUCCESS_CODES,
         kinds=None,
         canary=CANARY,
         readable=[folder],
@@ -66,16 +60,16 @@ def kingfisher(folder: Path, jobs: int) -> Tool | None:
     )
 
 
-def read(output: bytes) -> Reading:
-    """Secrets by file."""
+def read(output: bytes) -> ToolReport:
+    """Parse the output of Kingfisher."""
     try:
-        said = msgspec.json.decode(output.partition(b"\n")[0], type=Output)
-    except msgspec.DecodeError as problem:
-        raise ToolFailed(f"its report cannot be read: {problem}") from None
-    return Reading([(match.finding.path.removeprefix("./"), _finding(match)) for match in said.findings])
+        decoded = msgspec.json.decode(output.partition(b"\n")[0], type=_KingfisherOutput)
+    except msgspec.DecodeError as error:
+        raise ToolFailed(f"its report cannot be read: {error}") from None
+    return ToolReport([(match.finding.path.removeprefix("./"), _finding(match)) for match in decoded.findings])
 
 
-def _finding(match: Match) -> Finding:
+def _finding(match: _KingfisherMatch) -> Finding:
     return secret_finding(
-        match.rule.id, match.rule.name, match.finding.line, is_sure=match.finding.confidence == "high"
+        match.rule.id, match.rule.name, match.finding.line, is_certain=match.finding.confidence == "high"
     )

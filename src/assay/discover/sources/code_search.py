@@ -1,10 +1,10 @@
-"""Every file that is called SKILL.md, wherever it is."""
+"""Source `code-search`: all files named SKILL.md in GitHub's code search."""
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from assay.discover.source import Cadence, Checkpoint, Meter, Page
+from assay.discover.source import Cadence, CandidatePage, Checkpoint, RunCallBudget
 from assay.discover.sources.shards import Shard, all_shards, walk_shards
 from assay.github.client import GitHub
 from assay.github.search import CodeHit, search_code
@@ -16,7 +16,7 @@ QUERY = "filename:SKILL.md"
 
 @dataclass(frozen=True)
 class CodeSearch:
-    """All sizes in turn. Known repositories are asked for by name, to see whether the question still works."""
+    """Searches in shards by file size; the probe searches known repositories with the same query."""
 
     github: GitHub
     cadence: Cadence
@@ -24,24 +24,23 @@ class CodeSearch:
     query: str = QUERY
     name: str = "code-search"
 
-    async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
-        """One page of results each."""
+    async def pages(self, checkpoint: Checkpoint | None, budget: RunCallBudget) -> AsyncGenerator[CandidatePage, None]:
         shards = [Shard.read(each) for each in (checkpoint or {}).get("shards", [])] or all_shards()
-        async for read in walk_shards(self.github, self.query, shards, meter):
-            yield Page(candidates_of(read.hits), read.checkpoint, not read.left, cut=read.cut)
+        async for read in walk_shards(self.github, self.query, shards, budget):
+            yield CandidatePage(candidates_of(read.hits), read.checkpoint, not read.left, cut=read.cut)
 
-    async def probe(self, meter: Meter) -> bool | None:
-        """Whether at least one of a few known repositories is found by the same question."""
-        asked = self.known[:3]
-        for each in asked:
-            meter.spend()
+    async def probe(self, budget: RunCallBudget) -> bool | None:
+        """Return whether the query finds at least one of three known repositories."""
+        known = self.known[:3]
+        for each in known:
+            budget.spend()
             if (await search_code(self.github, f"{self.query} repo:{each}")).total:
                 return True
-        return False if asked else None
+        return False if known else None
 
 
 def candidates_of(hits: Sequence[CodeHit]) -> list[Candidate]:
-    """One for each repository, with the paths that were found in it."""
+    """Return one candidate per repository, with the paths found in it."""
     paths: dict[RepositoryName, list[str]] = defaultdict(list)
     for hit in hits:
         paths[hit.repository].append(hit.path)

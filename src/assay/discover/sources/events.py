@@ -1,4 +1,4 @@
-"""What happens on GitHub right now: pushes to repositories that are known, and new ones that sound like skills."""
+"""Source `events`: public GitHub events about known repositories, and about new ones whose name contains "skill"."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from datetime import datetime
 
 import structlog
 
-from assay.discover.source import Cadence, Checkpoint, Meter, Page, TooEarly
+from assay.discover.source import Cadence, CandidatePage, Checkpoint, PollTooEarly, RunCallBudget
 from assay.github.client import GitHub
 from assay.github.headers import LONGEST_PAUSE_SECONDS
 from assay.github.search import (
@@ -21,17 +21,17 @@ from assay.model.discovery import Candidate
 from assay.model.errors import NotFound, Refused
 
 log = structlog.get_logger()
-TELLING = frozenset({"PushEvent", "CreateEvent", "PublicEvent", "ReleaseEvent"})
+RELEVANT_EVENTS = frozenset({"PushEvent", "CreateEvent", "PublicEvent", "ReleaseEvent"})
 HINT = "skill"
-EVERYWHERE = ""
+ALL_OWNERS = ""
 
 
 @dataclass
 class Events:
-    """Everybody's events, and those of the named organisations and people, from the last one that was seen on.
+    """All public events, and those of the configured organisations and people, since the last event seen.
 
-    One that is gone, or shows us nothing, does not stop the others. No list is asked for earlier than GitHub wants it;
-    when that is, goes with the checkpoint.
+    An owner that is missing or refuses access does not affect the others. No list is polled earlier than GitHub
+    allows; the earliest times are part of the checkpoint.
     """
 
     github: GitHub
@@ -42,77 +42,80 @@ class Events:
     _has_any: bool | None = field(default=None, init=False)
     _people: set[str] = field(default_factory=set, init=False)
 
-    async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
-        """One list each, as far back as GitHub shows it."""
+    async def pages(self, checkpoint: Checkpoint | None, budget: RunCallBudget) -> AsyncGenerator[CandidatePage, None]:
+        """Yield one page per event list, as far back as GitHub returns it."""
         state = checkpoint or {}
         seen: dict[str, int] = dict(state.get("seen", {}))
         not_before: dict[str, float] = dict(state.get("not_before", {}))
         due = self._due(not_before)
-        for place in due:
+        for login in due:
             left_out = 0
             try:
-                events, pause = await self._news(place, seen.get(place, 0), meter)
-            except (NotFound, Refused) as problem:
-                if place == EVERYWHERE:
+                events, pause = await self._new_events(login, seen.get(login, 0), budget)
+            except (NotFound, Refused) as error:
+                if login == ALL_OWNERS:
                     raise
-                log.warning("The events of an owner cannot be read", owner=place, problem=problem.message)
+                log.warning("Failed to read the events of an owner", owner=login, error=error.message)
                 events, pause, left_out = [], 0.0, 1
-            not_before[place] = self.now().timestamp() + (pause or self.cadence.every_seconds)
+            not_before[login] = self.now().timestamp() + (pause or self.cadence.every_seconds)
             if events:
-                seen[place] = max(_number(each) for each in events)
+                seen[login] = max(_number(each) for each in events)
             after = {"seen": dict(seen), "not_before": dict(not_before)}
-            yield Page(_candidates(events, place), after, place == due[-1], left_out)
+            yield CandidatePage(_candidates(events, login), after, login == due[-1], left_out)
 
-    async def probe(self, _meter: Meter) -> bool | None:
-        """Whether anything happens at all: what the run has just seen, since nobody may ask again so soon."""
+    async def probe(self, _budget: RunCallBudget) -> bool | None:
+        """Return whether the run just saw any event at all, since GitHub does not allow another poll so soon."""
         return self._has_any
 
     def _due(self, not_before: Mapping[str, float]) -> list[str]:
-        """The places that may be asked now; TooEarly if there is none."""
+        """Return the owners whose events may be polled now; raise PollTooEarly if there is none."""
         now = self.now().timestamp()
-        waits = {place: not_before.get(place, 0.0) - now for place in (EVERYWHERE, *self.owners)}
-        # More than GitHub ever asks for is left only if the clock was turned back.
-        due = [place for place, wait in waits.items() if not 0 < wait <= LONGEST_PAUSE_SECONDS]
+        waits = {login: not_before.get(login, 0.0) - now for login in (ALL_OWNERS, *self.owners)}
+        # A wait longer than GitHub's maximum means that the local clock was set back.
+        due = [login for login, wait in waits.items() if not 0 < wait <= LONGEST_PAUSE_SECONDS]
         if not due:
             wait = max(1.0, min(waits.values()))
-            raise TooEarly(f"GitHub wants its events to be asked for in {wait:.0f} s.", retry_after_seconds=wait)
+            raise PollTooEarly(f"GitHub allows the next poll of events in {wait:.0f} s.", retry_after_seconds=wait)
         return due
 
-    async def _news(self, place: str, last: int, meter: Meter) -> tuple[list[PublicEvent], float]:
-        news: list[PublicEvent] = []
+    async def _new_events(self, login: str, last: int, budget: RunCallBudget) -> tuple[list[PublicEvent], float]:
+        events: list[PublicEvent] = []
         longest = 0.0
         for page in range(1, EVENT_PAGES + 1):
-            meter.spend()
-            listed, pause = await self._poll(place, page, meter)
+            budget.spend()
+            listed, pause = await self._poll(login, page, budget)
             longest = max(longest, pause)
-            if (place, page) == (EVERYWHERE, 1):
+            if (login, page) == (ALL_OWNERS, 1):
                 self._has_any = bool(listed)
             fresh = [each for each in listed if _number(each) > last]
-            news += fresh
+            events += fresh
             if len(fresh) < PER_PAGE:
                 break
-        return news, longest
+        return events, longest
 
-    async def _poll(self, place: str, page: int, meter: Meter) -> tuple[list[PublicEvent], float]:
-        """A login is an organisation's or a person's; which of them, GitHub says by not finding the other."""
-        if place == EVERYWHERE:
+    async def _poll(self, login: str, page: int, budget: RunCallBudget) -> tuple[list[PublicEvent], float]:
+        """Poll the events of a login: an organisation's, or, if GitHub finds none, a person's."""
+        if login == ALL_OWNERS:
             return await poll_events(self.github, "events", page=page)
-        if place not in self._people:
+        if login not in self._people:
             try:
-                return await poll_events(self.github, organisation_events(place), page=page)
+                return await poll_events(self.github, organisation_events(login), page=page)
             except NotFound:
-                meter.spend()
-        found = await poll_events(self.github, person_events(place), page=page)
-        self._people.add(place)
+                budget.spend()
+        found = await poll_events(self.github, person_events(login), page=page)
+        self._people.add(login)
         return found
 
 
-def _candidates(events: Sequence[PublicEvent], place: str) -> list[Candidate]:
-    """The newest event of each repository counts. People are also seen at work where others are at home."""
+def _candidates(events: Sequence[PublicEvent], login: str) -> list[Candidate]:
+    """Return one candidate per repository, from its newest event.
+
+    Events of a person may be in repositories of other owners; those count only if known or named like a skill.
+    """
     newest: dict[tuple[str, str, str], Candidate] = {}
     for event in sorted(events, key=_number):
-        if event.kind in TELLING:
-            is_likely = event.repository.owner.lower() == place.lower() or HINT in event.repository.name.lower()
+        if event.kind in RELEVANT_EVENTS:
+            is_likely = event.repository.owner.lower() == login.lower() or HINT in event.repository.name.lower()
             newest[event.repository.key] = Candidate(event.repository, event.happened_at, known_only=not is_likely)
     return list(newest.values())
 

@@ -1,4 +1,4 @@
-"""Packages of npm that carry a keyword of skills, and the repositories they say they are made in."""
+"""Source `npm`: the repositories of npm packages with certain keywords."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
@@ -7,38 +7,38 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from assay.discover.names import repository_named
-from assay.discover.source import Cadence, Checkpoint, Meter, Page
+from assay.discover.repository_names import parse_repository
+from assay.discover.source import Cadence, CandidatePage, Checkpoint, RunCallBudget
 from assay.discover.web import Web
 from assay.model.discovery import Candidate
 
 PER_PAGE = 250
-# Beyond so many results npm shows no more.
-FURTHEST = 5_000
+# npm returns no results beyond this offset.
+MAX_OFFSET = 5_000
 
 
-class _Links(msgspec.Struct):
+class _NpmLinks(msgspec.Struct):
     repository: str | None = None
 
 
-class _Package(msgspec.Struct):
+class _NpmPackage(msgspec.Struct):
     name: str
     date: datetime | None = None
-    links: _Links = msgspec.field(default_factory=_Links)
+    links: _NpmLinks = msgspec.field(default_factory=_NpmLinks)
 
 
-class _Object(msgspec.Struct):
-    package: _Package
+class _NpmResult(msgspec.Struct):
+    package: _NpmPackage
 
 
-class _Answer(msgspec.Struct):
-    objects: list[_Object]
+class _NpmSearchResponse(msgspec.Struct):
+    objects: list[_NpmResult]
     total: int
 
 
 @dataclass(frozen=True)
 class Npm:
-    """All keywords in turn."""
+    """Searches for one keyword after another."""
 
     web: Web
     cadence: Cadence
@@ -48,35 +48,34 @@ class Npm:
     git_hosts: tuple[str, ...] = ()
     name: str = "npm"
 
-    async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
-        """One page of results each."""
+    async def pages(self, checkpoint: Checkpoint | None, budget: RunCallBudget) -> AsyncGenerator[CandidatePage, None]:
         at, start = ((checkpoint or {}).get(key, 0) for key in ("at", "from"))
         while at < len(self.keywords):
-            answer = await self._ask(self.keywords[at], start, PER_PAGE, meter)
+            answer = await self._search(self.keywords[at], start, PER_PAGE, budget)
             candidates, left_out = self._candidates(answer)
             start += len(answer.objects)
-            if not answer.objects or start >= min(answer.total, FURTHEST):
+            if not answer.objects or start >= min(answer.total, MAX_OFFSET):
                 at, start = at + 1, 0
             is_last = at >= len(self.keywords)
-            yield Page(candidates, None if is_last else {"at": at, "from": start}, is_last, left_out)
+            yield CandidatePage(candidates, None if is_last else {"at": at, "from": start}, is_last, left_out)
 
-    async def probe(self, meter: Meter) -> bool | None:
-        """Whether any keyword has any package at all."""
+    async def probe(self, budget: RunCallBudget) -> bool | None:
+        """Return whether any keyword finds a package."""
         for keyword in self.keywords:
-            if (await self._ask(keyword, 0, 1, meter)).objects:
+            if (await self._search(keyword, 0, 1, budget)).objects:
                 return True
         return False
 
-    async def _ask(self, keyword: str, start: int, size: int, meter: Meter) -> _Answer:
-        meter.spend()
+    async def _search(self, keyword: str, start: int, size: int, budget: RunCallBudget) -> _NpmSearchResponse:
+        budget.spend()
         parameters = urlencode({"text": f"keywords:{keyword}", "size": size, "from": start})
-        return await self.web.get_json(f"{self.url}/-/v1/search?{parameters}", _Answer)
+        return await self.web.get_json(f"{self.url}/-/v1/search?{parameters}", _NpmSearchResponse)
 
-    def _candidates(self, answer: _Answer) -> tuple[list[Candidate], int]:
+    def _candidates(self, answer: _NpmSearchResponse) -> tuple[list[Candidate], int]:
         found: dict[tuple[str, str, str], Candidate] = {}
         left_out = 0
         for each in answer.objects:
-            repository = repository_named(each.package.links.repository, self.web_url, self.git_hosts)
+            repository = parse_repository(each.package.links.repository, self.web_url, self.git_hosts)
             if repository is None:
                 left_out += 1
                 continue

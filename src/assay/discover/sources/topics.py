@@ -1,4 +1,4 @@
-"""Repositories that say of themselves that they hold skills, by topic, in windows of time computed from now."""
+"""Source `topics`: repositories with certain topics, searched in windows of the time of their last push."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,23 +7,23 @@ from typing import Any, Self
 
 import structlog
 
-from assay.discover.source import Cadence, Checkpoint, Meter, Page
+from assay.discover.source import Cadence, CandidatePage, Checkpoint, RunCallBudget
 from assay.github.client import GitHub
 from assay.github.search import PER_PAGE, RESULT_CAP, FoundRepository, search_repositories
 from assay.model.discovery import Candidate
 
 log = structlog.get_logger()
-# GitHub has no repository that is older. There is no such bound at the other end: the last window is open.
+# No repository on GitHub is older. The last window has no upper bound.
 BEGINNING = datetime(2008, 1, 1, tzinfo=UTC)
-# The index of GitHub's search comes behind; and who is given a topic later has not been pushed to.
+# GitHub's search index lags behind. The weekly sweep finds repositories that got a topic without a push.
 OVERLAP = timedelta(days=1)
 SWEEP_EVERY = timedelta(days=7)
 SHORTEST = timedelta(seconds=2)
 
 
 @dataclass(frozen=True)
-class Window:
-    """Repositories of a topic that were last pushed to within a time, from a page on."""
+class PushWindow:
+    """A topic, a time window of the last push, and the next page."""
 
     topic: str
     low: datetime
@@ -32,23 +32,21 @@ class Window:
 
     @classmethod
     def read(cls, written: Sequence[Any]) -> Self:
-        """As it was written down."""
         topic, low, high, page = written
         return cls(topic, datetime.fromisoformat(low), datetime.fromisoformat(high) if high else None, page)
 
     @property
     def written(self) -> list[object]:
-        """For a checkpoint."""
+        """The form stored in a checkpoint."""
         return [self.topic, self.low.isoformat(), self.high.isoformat() if self.high else None, self.page]
 
     @property
     def query(self) -> str:
-        """In GitHub's words."""
         until = f"{_stamp(self.low)}..{_stamp(self.high)}" if self.high else f">={_stamp(self.low)}"
         return f"topic:{self.topic} pushed:{until}"
 
     def divided(self, now: datetime) -> list[Self]:
-        """Two parts that hold together what this one holds; nothing if it is too short."""
+        """Return two windows that together cover the same time; none if it is too short to divide."""
         end = self.high or max(now, self.low + 2 * SHORTEST)
         if end - self.low < SHORTEST:
             return []
@@ -59,7 +57,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Topics:
-    """All topics in turn: what was pushed to since the last cycle, and now and then everything."""
+    """Searches one topic after another for pushes since the last cycle, and weekly for everything."""
 
     github: GitHub
     cadence: Cadence
@@ -67,20 +65,19 @@ class Topics:
     now: Callable[[], datetime]
     name: str = "topics"
 
-    async def pages(self, checkpoint: Checkpoint | None, meter: Meter) -> AsyncGenerator[Page, None]:
-        """One page of results each."""
+    async def pages(self, checkpoint: Checkpoint | None, budget: RunCallBudget) -> AsyncGenerator[CandidatePage, None]:
         now = self.now()
         state = dict(checkpoint or {})
-        windows = [Window.read(each) for each in state.get("windows", [])]
+        windows = [PushWindow.read(each) for each in state.get("windows", [])]
         if not windows:
             is_sweep = "swept_at" not in state or now - datetime.fromisoformat(state["swept_at"]) >= SWEEP_EVERY
             since = BEGINNING if is_sweep else datetime.fromisoformat(state["until"]) - OVERLAP
             swept_at = now.isoformat() if is_sweep else state["swept_at"]
             state = {"until": now.isoformat(), "swept_at": swept_at}
-            windows = [Window(topic, since, None) for topic in self.topics]
+            windows = [PushWindow(topic, since, None) for topic in self.topics]
         while windows:
             window = windows.pop(0)
-            meter.spend()
+            budget.spend()
             results = await search_repositories(self.github, window.query, page=window.page)
             is_too_much = window.page == 1 and (results.total > RESULT_CAP or results.is_incomplete)
             if is_too_much and (parts := window.divided(now)):
@@ -92,20 +89,20 @@ class Topics:
             beyond = max(0, results.total - RESULT_CAP) if window.page == 1 else 0
             cut = beyond + results.missing(window.page, len(results.hits))
             if cut:
-                log.warning("Repository search has more than it shows", query=window.query, not_shown=cut)
-            yield Page([as_candidate(each) for each in results.hits], state | left, not windows, cut=cut)
+                log.warning("Repository search returned incomplete results", query=window.query, not_shown=cut)
+            yield CandidatePage([as_candidate(each) for each in results.hits], state | left, not windows, cut=cut)
 
-    async def probe(self, meter: Meter) -> bool | None:
-        """Whether any topic has any repository at all."""
+    async def probe(self, budget: RunCallBudget) -> bool | None:
+        """Return whether any topic finds a repository."""
         for topic in self.topics:
-            meter.spend()
+            budget.spend()
             if (await search_repositories(self.github, f"topic:{topic}")).total:
                 return True
         return False
 
 
 def as_candidate(found: FoundRepository) -> Candidate:
-    """Worth another look if it was pushed to since the last one."""
+    """Return a candidate that is inspected again if it was pushed to since its last inspection."""
     return Candidate(found.repository, found.pushed_at)
 
 

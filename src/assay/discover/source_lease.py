@@ -1,4 +1,4 @@
-"""The lease of a source, renewed for as long as its run lasts."""
+"""The lease of a source, renewed for the duration of its run."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,27 +15,27 @@ log = structlog.get_logger()
 
 
 class LeaseLost(Exception):
-    """Somebody else runs the source now."""
+    """Another process took over the source."""
 
     def __init__(self, source: str) -> None:
-        super().__init__(f"{source} is run by somebody else.")
+        super().__init__(f"Another process took over the source {source}.")
 
 
-class HeldLease:
-    """Ours until somebody else has it, which is noticed when it is renewed."""
+class SourceLease:
+    """A held lease; its loss is noticed when it is renewed."""
 
     def __init__(self, store: Database, source: str, run_id: UUID, seconds: float) -> None:
         self._store, self._source, self._run_id, self._seconds = store, source, run_id, seconds
         self._is_lost = False
 
     def check(self) -> None:
-        """Raises LeaseLost if it is not ours any more."""
+        """Raise LeaseLost if another process took the lease over."""
         if self._is_lost:
             raise LeaseLost(self._source)
 
     @asynccontextmanager
     async def renewed(self) -> AsyncIterator[None]:
-        """Until the end of the block."""
+        """Renew the lease in the background for the duration of the block."""
         renewing = asyncio.create_task(self._renew())
         try:
             yield
@@ -50,6 +50,6 @@ class HeldLease:
                 async with self._store.begin() as db:
                     is_ours = await renew_lease(db, self._source, self._run_id, lease_seconds=self._seconds)
             except Unavailable as outage:
-                log.warning("A lease could not be renewed", source=self._source, problem=outage.message)
+                log.warning("Failed to renew a discovery lease", source=self._source, error=outage.message)
                 continue
             self._is_lost = self._is_lost or not is_ours
