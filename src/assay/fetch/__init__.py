@@ -1,1 +1,1 @@
-"""Brings the files of a skill, at a pinned commit, through limits, once a repository and commit."""
+"""Fetches the files of a skill at a pinned commit, within limits, once per repository and commit."""

@@ -1,4 +1,4 @@
-"""Archives of commits on disk, for all processes of a machine: by repository and commit, checked before use."""
+"""An on-disk cache of commit archives, shared by all processes of a machine and verified on every load."""
 
 import hashlib
 import json
@@ -14,35 +14,36 @@ from typing import IO
 
 import structlog
 
-from assay.fetch.archive import Archive, Entry
+from assay.fetch.archive import Archive, ArchiveEntry
 
 log = structlog.get_logger()
 
-# The first bytes of a file: which form it has, the digest of all that follows, and how long the index is.
-FORM = b"ASSAYPK1"
+# File header: format, SHA-256 of everything after the header, and length of the index.
+FORMAT = b"ASSAYPK1"
 HEADER = struct.Struct(">8s32sQ")
 CHUNK_BYTES = 1 << 20
-MOST_ENTRIES = 2_000
-PARTS = 20
+MAX_ENTRIES = 2_000
+# Evict after adding this fraction of the capacity.
+EVICT_FRACTION = 20
 SUFFIX, UNFINISHED = ".pack", ".part"
-# Whoever writes longer than this is dead.
+# An unfinished file that is older than this belongs to a dead process.
 ABANDONED_SECONDS = 3600
 
 
 @dataclass
 class _Added:
-    """What this process has added since it last looked at the whole folder, which it has not yet done."""
+    """Additions by this process since its last eviction; starts high so that the first addition evicts."""
 
-    files: int = MOST_ENTRIES
+    files: int = MAX_ENTRIES
     size_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class ArchiveCache:
-    """A folder of bounded size; what was not used for longest goes first. To lose any of it costs a download.
+    """A folder of bounded size with least-recently-used eviction. Losing an entry costs one download.
 
-    To look at all of it takes longer than to add to it. So a process does that when it first adds something, and then
-    whenever it has added a twentieth of what may be there: that much more may be there for each process.
+    Listing the folder is slower than adding to it. A process therefore evicts on its first addition, and then each time
+    it has added a twentieth of the capacity; the folder may exceed its size by that much per process.
     """
 
     folder: Path
@@ -50,7 +51,7 @@ class ArchiveCache:
     _added: _Added = field(default_factory=_Added, compare=False)
 
     def load(self, key: str) -> Archive | None:
-        """The archive, if it is here and whole; one that is not is dropped."""
+        """Return the archive, or None; a damaged file is deleted."""
         file = self._file(key)
         try:
             pack = file.open("rb")
@@ -59,7 +60,7 @@ class ArchiveCache:
         archive = _read(pack)
         if archive is None:
             pack.close()
-            log.warning("A kept archive was damaged; it is fetched again", file=file.name)
+            log.warning("Deleted a damaged cached archive", file=file.name)
             file.unlink(missing_ok=True)
             return None
         with suppress(OSError):
@@ -67,7 +68,7 @@ class ArchiveCache:
         return archive
 
     def save(self, key: str, archive: Archive) -> None:
-        """Keep it. Nobody ever sees half of it; a disk that is full is no reason to fail."""
+        """Write an archive atomically; a full disk is logged, not raised."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if archive.size_bytes > self.size_bytes:
@@ -80,42 +81,41 @@ class ArchiveCache:
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
-            self._make_room_for(archive)
-        except OSError as problem:
-            log.warning("An archive could not be kept", problem=str(problem))
+            self._count_addition(archive)
+        except OSError as error:
+            log.warning("Failed to cache an archive", error=str(error))
 
     def _file(self, key: str) -> Path:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}{SUFFIX}"
 
-    def _make_room_for(self, archive: Archive) -> None:
+    def _count_addition(self, archive: Archive) -> None:
         added = self._added
         added.files += 1
         added.size_bytes += archive.size_bytes
-        if added.files * PARTS >= MOST_ENTRIES or added.size_bytes * PARTS >= self.size_bytes:
+        if added.files * EVICT_FRACTION >= MAX_ENTRIES or added.size_bytes * EVICT_FRACTION >= self.size_bytes:
             added.files = added.size_bytes = 0
-            self._make_room()
+            self._evict()
 
-    def _make_room(self) -> None:
-        kept, total = [], 0
+    def _evict(self) -> None:
+        cached, total = [], 0
         for file, about in self._entries():
             if file.suffix == UNFINISHED:
                 if about.st_mtime < time.time() - ABANDONED_SECONDS:
                     file.unlink(missing_ok=True)
                 continue
-            kept.append((about.st_mtime_ns, about.st_size, file))
+            cached.append((about.st_mtime_ns, about.st_size, file))
             total += about.st_size
-        kept.sort()
-        too_many = max(0, len(kept) - MOST_ENTRIES)
-        for number, (_, size, file) in enumerate(kept):
+        cached.sort()
+        too_many = max(0, len(cached) - MAX_ENTRIES)
+        for number, (_, size, file) in enumerate(cached):
             if number >= too_many and total <= self.size_bytes:
                 return
             file.unlink(missing_ok=True)
             total -= size
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Another process may delete them meanwhile."""
         for file in self.folder.iterdir():
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # another process may delete it meanwhile
                 yield file, file.stat()
 
 
@@ -128,7 +128,7 @@ def _write(archive: Archive, file: IO[bytes]) -> None:
         }
     ).encode()
     digest = hashlib.sha256(index)
-    file.write(HEADER.pack(FORM, bytes(32), len(index)))
+    file.write(HEADER.pack(FORMAT, bytes(32), len(index)))
     file.write(index)
     position, source = 0, archive.pack.fileno()
     while part := os.pread(source, CHUNK_BYTES, position):
@@ -136,15 +136,15 @@ def _write(archive: Archive, file: IO[bytes]) -> None:
         file.write(part)
         position += len(part)
     file.seek(0)
-    file.write(HEADER.pack(FORM, digest.digest(), len(index)))
+    file.write(HEADER.pack(FORMAT, digest.digest(), len(index)))
 
 
 def _read(pack: IO[bytes]) -> Archive | None:
     header = pack.read(HEADER.size)
     if len(header) != HEADER.size:
         return None
-    form, expected, length = HEADER.unpack(header)
-    if form != FORM or length > os.fstat(pack.fileno()).st_size:
+    format_, expected, length = HEADER.unpack(header)
+    if format_ != FORMAT or length > os.fstat(pack.fileno()).st_size:
         return None
     index = pack.read(length)
     digest = hashlib.sha256(index)
@@ -154,6 +154,7 @@ def _read(pack: IO[bytes]) -> Archive | None:
         return None
     known, start = json.loads(index), HEADER.size + length
     files = {
-        path: Entry(size, None if offset is None else start + offset) for path, (size, offset) in known["files"].items()
+        path: ArchiveEntry(size, None if offset is None else start + offset)
+        for path, (size, offset) in known["files"].items()
     }
     return Archive(files, known["left_out"], pack, known["size_bytes"])

@@ -1,4 +1,4 @@
-"""How much may come in: everything from outside is bounded before it is read."""
+"""Limits for everything that is fetched; they are checked before content is read into memory."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes in bytes and counts; a skill beyond them is refused with the limit that it broke."""
+    """Sizes in bytes, and counts; the error for a skill that exceeds one names it."""
 
     file_bytes: int = 1 * MIB
     skill_bytes: int = 8 * MIB
@@ -18,4 +18,4 @@ class Limits:
     path_depth: int = 30
     path_length: int = 500
     in_memory_bytes: int = 96 * MIB
-    kept_archive_bytes: int = 1_024 * MIB
+    cached_archive_bytes: int = 1_024 * MIB

@@ -1,4 +1,4 @@
-"""Paths inside archives and repositories: plain, relative, forward, or refused."""
+"""Validation of paths inside archives and repositories."""
 
 import unicodedata
 from pathlib import PurePosixPath
@@ -6,19 +6,19 @@ from pathlib import PurePosixPath
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 
-# Controls, formats (zero width, right to left), halves of characters, private use, line and paragraph ends.
+# Control and format characters (zero width, right to left), surrogates, private use, line and paragraph separators.
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def checked_path(path: str, limits: Limits) -> str:
-    """The same path if it is harmless; Invalid if it climbs, is absolute, or hides something."""
-    if problem := problem_with(path, limits):
+    """Return the path unchanged; raise Invalid if it is absolute, climbs, or contains invisible characters."""
+    if problem := path_problem(path, limits):
         raise Invalid(f"skillPath {path[:100]!r} {problem}.", code="bad_path")
     return path
 
 
-def problem_with(path: str, limits: Limits) -> str | None:
-    """What is wrong with a path, in words."""
+def path_problem(path: str, limits: Limits) -> str | None:
+    """Return the rule that a path violates, as a phrase that follows the path; None if it is valid."""
     if not path or len(path) > limits.path_length:
         return f"must have 1 to {limits.path_length} characters"
     if path.startswith("/") or "\\" in path or ":" in path.split("/", 1)[0]:
@@ -34,6 +34,6 @@ def problem_with(path: str, limits: Limits) -> str | None:
 
 
 def folder_of(skill_path: str) -> str:
-    """The folder of a SKILL.md, empty for the root."""
+    """Return the folder of a SKILL.md; empty for the root."""
     parent = str(PurePosixPath(skill_path).parent)
     return "" if parent == "." else parent

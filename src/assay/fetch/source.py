@@ -1,4 +1,4 @@
-"""Fetch a submission's source: out of its repository at a commit, or as it was uploaded."""
+"""Fetches the source of a submission: from its repository at a commit, or from its upload."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,23 +16,23 @@ from assay.model.errors import NotFound, Unavailable
 from assay.model.source import Source
 from assay.model.submission import Submission
 
-__all__ = ["Fetched", "Fetcher", "Resolution"]
+__all__ = ["FetchedSource", "Fetcher", "Resolution"]
 
-# A look-up made shortly before a first submission came in still answers it: a burst costs one look-up.
-# Who submits again wants to see what is there now.
-STILL_FRESH = timedelta(seconds=10)
+# A resolution made shortly before a first submission arrived still answers it, so that a burst costs one lookup.
+# A resubmission always resolves again.
+FRESH_FOR = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
-class Fetched:
-    """The files, and where they came from (nothing for an upload)."""
+class FetchedSource:
+    """The files, and the repository and commit they came from (None for an upload)."""
 
     source: Source
     resolution: Resolution | None
 
 
 class Fetcher:
-    """Brings sources for one process."""
+    """Fetches sources for one process."""
 
     def __init__(
         self,
@@ -46,23 +46,23 @@ class Fetcher:
         self.blobs = blobs
         self.limits = limits
         self.checkouts = Checkouts(github, limits, clock, git, cache)
-        self.room = self.checkouts.room
+        self.memory = self.checkouts.memory
 
     @asynccontextmanager
-    async def fetch(self, submission: Submission) -> AsyncIterator[Fetched]:
-        """The source of a submission, in memory for as long as the block lasts."""
+    async def fetch(self, submission: Submission) -> AsyncIterator[FetchedSource]:
+        """Yield the source of a submission; it is in memory for the duration of the block."""
         if submission.upload_digest is not None:
-            async with self.room.hold(self.limits.skill_bytes):
-                yield Fetched(await self._uploaded(submission.upload_digest), None)
+            async with self.memory.reserve(self.limits.skill_bytes):
+                yield FetchedSource(await self._uploaded(submission.upload_digest), None)
             return
-        slack = STILL_FRESH if submission.cycle == 1 else timedelta(0)
+        slack = FRESH_FOR if submission.cycle == 1 else timedelta(0)
         resolution = await self.checkouts.resolve(submission.repository.name, submission.received_at - slack)
-        async with self.checkouts.cut(resolution, submission.skill_path) as source:
-            yield Fetched(source, resolution)
+        async with self.checkouts.open_skill(resolution, submission.skill_path) as source:
+            yield FetchedSource(source, resolution)
 
     async def _uploaded(self, digest: str) -> Source:
         try:
             return await self.blobs.load(digest)
-        except NotFound as problem:
-            # It was there when it was accepted, so this is our loss and no verdict on the skill.
-            raise Unavailable(problem.message, code=problem.code) from problem
+        except NotFound as error:
+            # The upload existed when it was accepted, so its absence is a failure of the registry, not of the skill.
+            raise Unavailable(error.message, code=error.code) from error

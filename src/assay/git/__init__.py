@@ -1,1 +1,1 @@
-"""The outside world: any git server, over HTTPS and nothing else."""
+"""A client for any git server, over HTTPS only."""

@@ -1,4 +1,4 @@
-"""Repositories of any git server: what their newest commit is, and the files of one commit, without their history."""
+"""Repositories on any git server: their newest commit, and the files of one commit without its history."""
 
 import asyncio
 import re
@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.git.address import Address, find_address
-from assay.git.command import Bounds, Ended, run_git
+from assay.git.address import ServerAddress, resolve_server
+from assay.git.command import Bounds, GitExit, run_git
 from assay.git.objects import BARE, GitCommit, list_tree
 from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Refused, Unavailable
 from assay.model.repository import RepositoryFacts, RepositoryName, TreeEntry
@@ -17,87 +17,87 @@ from assay.scratch import scratch_folder
 MIB = 1024 * 1024
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 VERSION = re.compile(r"git version (\d+)\.(\d+)")
-# The first that can be told to which address a name leads (`http.curloptResolve`).
-OLDEST = (2, 37)
+# The first version with `http.curloptResolve`, which pins the address of a server.
+OLDEST_VERSION = (2, 37)
 HTTP_STATUS = re.compile(r"returned error: (\d{3})")
 LOOK_UP = Bounds(seconds=30, file_bytes=MIB)
 FETCH = Bounds(seconds=180, file_bytes=256 * MIB)
 READ = Bounds(seconds=120, file_bytes=512 * MIB)
-# The one commit, not its history, and none of what else a server might offer.
+# Fetch one commit without its history, tags or submodules.
 SHALLOW = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth=1")
-# How a server shows that it is one of git's.
+# Content type that identifies a git server.
 ADVERTISEMENT = b"application/x-git-upload-pack-advertisement"
-PAUSE_SECONDS = 60
+RATE_LIMITED_SECONDS = 60
 REFUSED_SECONDS = 600
 
 
 @dataclass(frozen=True)
 class GitOptions:
-    """How much git may do: at once, for how long, and how much it may write."""
+    """Concurrency, time and size limits of git commands."""
 
-    at_once: int = 4
+    concurrency: int = 4
     look_up: Bounds = LOOK_UP
     fetch: Bounds = FETCH
     read: Bounds = READ
 
 
 class Git:
-    """A client for one process. Every command runs in an empty folder that is gone afterwards."""
+    """The client of one process. Every command runs in an empty folder that is deleted afterwards."""
 
     def __init__(self, options: GitOptions | None = None) -> None:
         self.options = options or GitOptions()
-        self._gate = asyncio.Semaphore(self.options.at_once)
+        self._gate = asyncio.Semaphore(self.options.concurrency)
         self._is_checked = False
 
     async def resolve(self, name: RepositoryName) -> tuple[RepositoryFacts, str]:
-        """What the server says of a repository: its default branch and the newest commit of it."""
+        """Return the default branch of a repository and its newest commit."""
         async with self._gate, _empty_folder() as folder:
             heads, trace = folder / "heads", folder / "trace"
-            asked = ("ls-remote", "--symref", "--", name.clone_url, "HEAD")
-            await self._run(asked, name, folder, self.options.look_up, write=heads, trace=trace)
-            branch, commit = _head_of(await asyncio.to_thread(heads.read_text, errors="replace"))
-            # An empty answer of whatever stands there is an empty repository to git, but says nothing to us.
+            arguments = ("ls-remote", "--symref", "--", name.clone_url, "HEAD")
+            await self._run(arguments, name, folder, self.options.look_up, write=heads, trace=trace)
+            branch, commit = _parse_head(await asyncio.to_thread(heads.read_text, errors="replace"))
+            # git reports an empty response of any HTTP server as an empty repository, so check that it is a git server.
             is_git = ADVERTISEMENT in await asyncio.to_thread(trace.read_bytes)
         if commit is None and is_git:
             raise NotFound(f"{name.clone_url} is empty.", code="source_empty")
         if commit is None:
-            raise Unavailable(f"{name.server} does not answer as a git server does.", code="git_unavailable")
+            raise Unavailable(f"{name.server} does not respond like a git server.", code="git_unavailable")
         return RepositoryFacts(name, None, branch, None), commit
 
     async def list_files(self, name: RepositoryName, commit: str) -> list[TreeEntry]:
-        """All files of a commit; their sizes are not known."""
+        """Return all files of a commit; their sizes are unknown and reported as 0."""
         async with self._fetched(name, commit, "blob:none") as folder:
             entries = await list_tree(folder, commit, self.options.read)
         return [TreeEntry(each.path, 0, each.is_regular) for each in entries if each.is_file]
 
     @asynccontextmanager
     async def open_commit(self, name: RepositoryName, commit: str, *, file_bytes: int) -> AsyncIterator[GitCommit]:
-        """The files of a commit as long as the block lasts; larger ones than asked for are not fetched."""
+        """Yield the files of a commit for the duration of the block; files larger than `file_bytes` are not fetched."""
         async with self._fetched(name, commit, f"blob:limit={file_bytes + 1}") as folder:
             yield GitCommit(folder, await list_tree(folder, commit, self.options.read), self.options.read)
 
     @asynccontextmanager
-    async def _fetched(self, name: RepositoryName, commit: str, kept: str) -> AsyncIterator[Path]:
+    async def _fetched(self, name: RepositoryName, commit: str, object_filter: str) -> AsyncIterator[Path]:
         if not COMMIT.fullmatch(commit):
-            raise Invalid(f"{commit[:100]!r} is no commit.", code="bad_commit")
+            raise Invalid(f"{commit[:100]!r} is not a commit id.", code="bad_commit")
         async with self._gate, _empty_folder() as folder:
             await run_git(("init", "--quiet", "--bare", "--template=", "."), folder, self.options.look_up)
-            asked = (*SHALLOW, f"--filter={kept}", "--", name.clone_url, commit)
-            await self._run(asked, name, folder, self.options.fetch)
-            # What git noted about the server would have it fetch what is missing as soon as somebody looks at it.
+            arguments = (*SHALLOW, f"--filter={object_filter}", "--", name.clone_url, commit)
+            await self._run(arguments, name, folder, self.options.fetch)
+            # Drop the remote that git recorded: it would fetch missing objects from it as soon as they are read.
             await asyncio.to_thread((folder / "config").write_text, BARE)
             yield folder
 
     async def _check_version(self, folder: Path) -> None:
-        """Once: an older git would take no notice of where it is told to connect to."""
+        """Check once that git supports pinning: an older version would silently ignore the option."""
         if self._is_checked:
             return
-        said = folder / "version"
-        await run_git(("version",), folder, self.options.look_up, write=said)
-        found = VERSION.search(await asyncio.to_thread(said.read_text, errors="replace"))
-        if found is None or (int(found[1]), int(found[2])) < OLDEST:
-            oldest = ".".join(map(str, OLDEST))
-            message = f"Repositories of other hosts than GitHub need git {oldest} or newer on this machine."
+        output = folder / "version"
+        await run_git(("version",), folder, self.options.look_up, write=output)
+        found = VERSION.search(await asyncio.to_thread(output.read_text, errors="replace"))
+        if found is None or (int(found[1]), int(found[2])) < OLDEST_VERSION:
+            oldest = ".".join(map(str, OLDEST_VERSION))
+            message = f"Repositories on hosts other than GitHub need git {oldest} or newer on this machine."
             raise Unavailable(message, code="git_missing", retry_after_seconds=REFUSED_SECONDS)
         self._is_checked = True
 
@@ -110,30 +110,30 @@ class Git:
         write: Path | None = None,
         trace: Path | None = None,
     ) -> None:
-        """One command that may talk to this server, at the addresses that were just looked up, and to no other."""
+        """Run a command that can connect to this server only, at addresses resolved just before."""
         await self._check_version(folder)
-        address = await find_address(name.server)
-        ended = await run_git(arguments, folder, bounds, options=_only(address, name), write=write, trace=trace)
-        if ended.status != 0:
-            raise _error_of(ended, name)
+        address = await resolve_server(name.server)
+        exit_ = await run_git(arguments, folder, bounds, options=_pinned(address, name), write=write, trace=trace)
+        if exit_.status != 0:
+            raise _error_for(exit_, name)
 
 
-def _only(address: Address, name: RepositoryName) -> dict[str, str]:
+def _pinned(address: ServerAddress, name: RepositoryName) -> dict[str, str]:
     scheme = name.clone_url.partition(":")[0]
     return {f"protocol.{scheme}.allow": "always", "http.curloptResolve": address.pin}
 
 
 @asynccontextmanager
 async def _empty_folder() -> AsyncIterator[Path]:
-    made = scratch_folder("git")
-    folder = await asyncio.to_thread(made.__enter__)
+    scratch = scratch_folder("git")
+    folder = await asyncio.to_thread(scratch.__enter__)
     try:
         yield folder
     finally:
-        await asyncio.to_thread(made.__exit__, None, None, None)
+        await asyncio.to_thread(scratch.__exit__, None, None, None)
 
 
-def _head_of(listed: str) -> tuple[str, str | None]:
+def _parse_head(listed: str) -> tuple[str, str | None]:
     branch, commit = "HEAD", None
     for line in listed.splitlines():
         value, _, ref = line.partition("\t")
@@ -144,33 +144,35 @@ def _head_of(listed: str) -> tuple[str, str | None]:
     return branch, commit
 
 
-def _error_of(ended: Ended, name: RepositoryName) -> AssayError:
-    """What git's end means. Its words are not passed on: they are partly the server's."""
-    if ended.is_too_large:
+def _error_for(exit_: GitExit, name: RepositoryName) -> AssayError:
+    """Map a failed command to an error. git's output is not quoted: part of it comes from the server."""
+    if exit_.is_too_large:
         return Invalid(f"{name.clone_url} is too large to be fetched.", code="archive_too_large")
-    found = HTTP_STATUS.search(ended.remark)
+    found = HTTP_STATUS.search(exit_.stderr)
     status = int(found.group(1)) if found else 0
-    wants_login = "could not read Username" in ended.remark or "Authentication failed" in ended.remark
+    wants_login = "could not read Username" in exit_.stderr or "Authentication failed" in exit_.stderr
     match status:
         case 301 | 302 | 303 | 307 | 308:
-            message = f"{name.clone_url} leads elsewhere: submit the address that it leads to."
+            message = f"{name.clone_url} redirects elsewhere; submit the URL that it redirects to."
             return Refused(message, code="git_redirect", retry_after_seconds=REFUSED_SECONDS)
         case 429:
-            message = f"{name.server} wants us to go slower."
-            return RateLimited(message, retry_after_seconds=PAUSE_SECONDS)
+            message = f"{name.server} asks for fewer requests."
+            return RateLimited(message, retry_after_seconds=RATE_LIMITED_SECONDS)
         case 410:
-            return NotFound(f"{name.clone_url} is gone for good.", code="source_gone")
+            return NotFound(f"{name.clone_url} is permanently gone.", code="source_gone")
         case 401 | 404:
-            return _missing(name)
+            return _not_found(name)
         case 403:
-            message = f"{name.server} does not let us read {name.clone_url}."
+            message = f"{name.server} denied access to {name.clone_url}."
             return Refused(message, code="git_forbidden", retry_after_seconds=REFUSED_SECONDS)
-        case 0 if wants_login or " not found" in ended.remark:
-            return _missing(name)
+        case 0 if wants_login or " not found" in exit_.stderr:
+            return _not_found(name)
         case _:
-            said = f"it answered {status}" if status else f"git ended with {ended.status}"
-            return Unavailable(f"{name.server} does not answer: {said}.", code="git_unavailable")
+            reason = f"it answered with status {status}" if status else f"git exited with {exit_.status}"
+            return Unavailable(f"{name.server} is unavailable: {reason}.", code="git_unavailable")
 
 
-def _missing(name: RepositoryName) -> NotFound:
-    return NotFound(f"There is no {name.clone_url}: deleted, private or never there.", code="source_not_found")
+def _not_found(name: RepositoryName) -> NotFound:
+    return NotFound(
+        f"{name.clone_url} was not found: it was deleted, is private, or never existed.", code="source_not_found"
+    )

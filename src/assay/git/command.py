@@ -1,4 +1,4 @@
-"""Run git so that it does what we ask and nothing else: no configuration, hooks, helpers or prompts, within limits."""
+"""Run git in isolation: without configuration, hooks, helpers or prompts, and within limits."""
 
 import asyncio
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from assay.model.errors import Unavailable
 
-LARGEST_REMARK_BYTES = 4096
+LARGEST_STDERR_BYTES = 4096
 BLOCK_BYTES = 512
-# Nothing of the machine's or the user's configuration, and nothing of what a repository could bring along.
-QUIET = (
+# Ignore the configuration of the machine and the user, and everything that a repository could bring along.
+ISOLATION = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.askPass=",
@@ -32,37 +32,37 @@ QUIET = (
     "protocol.version=2",
     "protocol.allow=never",
 )
-# `ulimit` counts blocks; a file beyond it ends the process that writes it.
+# `ulimit` counts blocks; a process that writes a larger file is killed.
 BOUNDED = 'ulimit -f "$1" && ulimit -c 0 && shift && exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended, and what it said about it."""
+class GitExit:
+    """The exit status of a git command and the end of its standard error."""
 
     status: int
-    remark: str
+    stderr: str
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it was ended because of what it wrote."""
+        """True if it failed because a file exceeded the size limit."""
         signs = (f"signal {int(signal.SIGXFSZ)}", "File too large")
-        return self.status == -signal.SIGXFSZ or any(sign in self.remark for sign in signs)
+        return self.status == -signal.SIGXFSZ or any(sign in self.stderr for sign in signs)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long a command may take and how large a file it may write."""
+    """Time limit of a command and size limit of each file that it writes."""
 
     seconds: float
     file_bytes: int
 
 
 def find_git() -> str:
-    """Where git is; Unavailable with what to do if it is nowhere."""
+    """Return the path of git; raise Unavailable with a remedy if it is not installed."""
     found = shutil.which("git")
     if found is None:
-        message = "There is no git on this machine: repositories of other hosts than GitHub need it. Install git."
+        message = "git is not installed on this machine. Repositories on hosts other than GitHub need it; install git."
         raise Unavailable(message, code="git_missing", retry_after_seconds=600)
     return found
 
@@ -76,20 +76,20 @@ async def run_git(
     read: Path | None = None,
     write: Path | None = None,
     trace: Path | None = None,
-) -> Ended:
-    """Run git in a folder of its own. It and all it started are ended when this returns, however it returns.
+) -> GitExit:
+    """Run git in a folder. Its whole process group is killed when this returns or raises.
 
-    What servers answer beside their content is written to `trace`.
+    Response headers of servers are written to `trace`.
     """
-    given = [f"{name}={value}" for name, value in (options or {}).items()]
-    settings = [part for option in (*QUIET, *given) for part in ("-c", option)]
+    overrides = [f"{name}={value}" for name, value in (options or {}).items()]
+    settings = [part for option in (*ISOLATION, *overrides) for part in ("-c", option)]
     blocks = str(bounds.file_bytes // BLOCK_BYTES)
     command = ["/bin/sh", "-c", BOUNDED, "sh", blocks, find_git(), *settings, *arguments]
-    remarks = folder / "remarks"
+    stderr_file = folder / "stderr"
     with (
         (read or Path(os.devnull)).open("rb") as stdin,
         (write or Path(os.devnull)).open("wb") as stdout,
-        remarks.open("wb") as stderr,
+        stderr_file.open("wb") as stderr,
     ):
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -106,15 +106,15 @@ async def run_git(
         except TimeoutError:
             raise Unavailable(f"git took longer than {bounds.seconds:.0f} s.", code="git_timeout") from None
         finally:
-            await _end(process)
-    return Ended(status, _end_of(remarks))
+            await _kill_group(process)
+    return GitExit(status, _tail(stderr_file))
 
 
-def _end_of(remarks: Path) -> str:
-    """The end says why git ended; before it, a server may say what it likes."""
-    with remarks.open("rb") as said:
-        said.seek(max(0, os.fstat(said.fileno()).st_size - LARGEST_REMARK_BYTES))
-        return said.read(LARGEST_REMARK_BYTES).decode(errors="replace")
+def _tail(stderr_file: Path) -> str:
+    """Return the end of the output, where git reports its error; before it, a server may send any text."""
+    with stderr_file.open("rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - LARGEST_STDERR_BYTES))
+        return stream.read(LARGEST_STDERR_BYTES).decode(errors="replace")
 
 
 def _environment(folder: Path, trace: Path | None) -> dict[str, str]:
@@ -134,8 +134,8 @@ def _environment(folder: Path, trace: Path | None) -> dict[str, str]:
     }
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """The whole group: git starts others, which would go on without it."""
+async def _kill_group(process: asyncio.subprocess.Process) -> None:
+    """Kill git and the helpers that it started, which would outlive it."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

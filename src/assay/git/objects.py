@@ -1,4 +1,4 @@
-"""The files of a fetched commit: listed and read out of git's own store, never checked out."""
+"""The files of a fetched commit, listed and read from git's object store without a checkout."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -9,17 +9,17 @@ from typing import IO
 from assay.git.command import Bounds, run_git
 from assay.model.errors import Invalid, Unavailable
 
-# All that git needs to know about a folder of objects.
+# The minimal configuration of a bare repository.
 BARE = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 REGULAR_MODES = frozenset({"100644", "100755", "100664"})
 LONGEST_ENTRY = 8192
-# An upper bound for git, far above what the limits of a repository allow.
-MOST_ENTRIES = 1_000_000
+# An upper bound for git's output, far above the limits for repositories.
+MAX_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class GitEntry:
-    """A path of a commit; links and submodules are entries too."""
+    """A path in a commit: a file, a link or a submodule."""
 
     mode: str
     object_id: str
@@ -27,64 +27,64 @@ class GitEntry:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it is a plain file."""
         return self.mode in REGULAR_MODES
 
     @property
     def is_file(self) -> bool:
-        """Whether there are bytes behind it, be they those of a link."""
+        """True if it has content, which includes symbolic links but not submodules."""
         return self.mode != "160000"
 
 
 @dataclass(frozen=True)
 class GitCommit:
-    """A commit that lies in a folder, as long as that is there."""
+    """A fetched commit in a folder; valid while the folder exists."""
 
     folder: Path
     entries: Sequence[GitEntry]
     bounds: Bounds
 
     async def sizes(self) -> dict[str, int]:
-        """The size of every object that was fetched; what is not there was too large."""
+        """Return the size of every fetched object; objects that are missing exceeded the fetch limit."""
         found = self.folder / "sizes"
-        wanted = {each.object_id for each in self.entries if each.is_regular}
-        await self._cat("--batch-check=%(objectname) %(objecttype) %(objectsize)", sorted(wanted), found)
+        object_ids = {each.object_id for each in self.entries if each.is_regular}
+        await self._cat("--batch-check=%(objectname) %(objecttype) %(objectsize)", sorted(object_ids), found)
         return await asyncio.to_thread(_sizes_in, found)
 
     async def contents(self, object_ids: Sequence[str]) -> Path:
-        """A file with the bytes of these objects in this order, for `read_contents`."""
+        """Write the content of these objects to a file, in this order, for `read_contents`."""
         found = self.folder / "contents"
         await self._cat("--batch=%(objectname) %(objectsize)", object_ids, found)
         return found
 
-    async def _cat(self, form: str, object_ids: Sequence[str], found: Path) -> None:
-        wanted = self.folder / "wanted"
-        await asyncio.to_thread(wanted.write_text, "".join(f"{each}\n" for each in object_ids))
-        ended = await run_git(("cat-file", "--buffer", form), self.folder, self.bounds, read=wanted, write=found)
-        if ended.is_too_large:
+    async def _cat(self, batch_option: str, object_ids: Sequence[str], output: Path) -> None:
+        names = self.folder / "names"
+        await asyncio.to_thread(names.write_text, "".join(f"{each}\n" for each in object_ids))
+        arguments = ("cat-file", "--buffer", batch_option)
+        exit_ = await run_git(arguments, self.folder, self.bounds, read=names, write=output)
+        if exit_.is_too_large:
             raise Invalid("The repository is too large.", code="archive_too_large")
-        if ended.status != 0:
-            raise Unavailable("git cannot read what it fetched.", code="git_unavailable")
+        if exit_.status != 0:
+            raise Unavailable("git cannot read the objects that it fetched.", code="git_unavailable")
 
 
 async def list_tree(folder: Path, commit: str, bounds: Bounds) -> list[GitEntry]:
-    """Every path of a commit, in git's order; Invalid if there is no end of them."""
+    """Return every path of a commit in git's order; raise Invalid if there are too many."""
     found = folder / "tree"
-    ended = await run_git(("ls-tree", "-r", "-z", "--full-tree", commit), folder, bounds, write=found)
-    if ended.is_too_large:
+    exit_ = await run_git(("ls-tree", "-r", "-z", "--full-tree", commit), folder, bounds, write=found)
+    if exit_.is_too_large:
         raise Invalid("The repository has too many files.", code="archive_too_large")
-    if ended.status != 0:
-        raise Unavailable("git cannot read what it fetched.", code="git_unavailable")
+    if exit_.status != 0:
+        raise Unavailable("git cannot read the objects that it fetched.", code="git_unavailable")
     return await asyncio.to_thread(_entries_in, found)
 
 
 def read_contents(contents: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
-    """Object by object: its id, its size, and the stream at its first byte. Each must be read before the next."""
+    """Yield the id, size and stream of each object; read the stream before advancing."""
     with contents.open("rb") as stream:
         while header := stream.readline(LONGEST_ENTRY):
             object_id, _, size = header.decode("ascii", "replace").rstrip("\n").partition(" ")
             if not size.isdecimal():
-                raise Unavailable("git lost an object that it had.", code="git_unavailable")
+                raise Unavailable("git lost an object that it had fetched.", code="git_unavailable")
             start = stream.tell()
             yield object_id, int(size), stream
             stream.seek(start + int(size) + 1)
@@ -95,9 +95,9 @@ def _entries_in(listed: Path) -> list[GitEntry]:
     for record in _records(listed):
         about, _, path = record.partition(b"\t")
         mode, _, object_id = about.decode("ascii", "replace").split(" ", 2)
-        # A name that is no text stays visible as such, and is refused like other names that cannot be shown.
+        # Keep a name that is not UTF-8 recognisable as such; it is refused later like other unprintable names.
         entries.append(GitEntry(mode, object_id, path.decode("utf-8", "surrogateescape")))
-        if len(entries) > MOST_ENTRIES:
+        if len(entries) > MAX_ENTRIES:
             raise Invalid("The repository has too many files.", code="archive_too_large")
     return entries
 

@@ -1,1 +1,1 @@
-"""The outside world: GitHub, through few endpoints."""
+"""A client for the few GitHub endpoints that Assay needs, its rate limits, and sign-in."""

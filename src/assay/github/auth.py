@@ -1,4 +1,4 @@
-"""Who we are to GitHub: nobody, or the owner of a token. A value, passed at the call."""
+"""Credentials for GitHub as values that are passed to each call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class GitHubAuth:
-    """A token, or none. It never shows itself."""
+    """A token, or none for anonymous calls. Its repr hides the token."""
 
     token: str | None = None
 
@@ -17,26 +17,25 @@ class GitHubAuth:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What to send with a request to GitHub's own API or raw host."""
+        """Headers for GitHub's API and raw hosts only."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     @property
     def account(self) -> str:
-        """Whom GitHub counts the calls for; a secret if there is a token."""
+        """The account that GitHub counts calls for; secret if there is a token."""
         return self.token or "anonymous"
 
     async def auth(self) -> "GitHubAuth":
-        """What to send now."""
         return self
 
     def renew(self) -> bool:
-        """Whether GitHub's refusal can be mended by a new token: there is none."""
+        """Return False: a fixed token cannot be renewed."""
         return False
 
 
 @dataclass(frozen=True)
 class AppOptions:
-    """An App, where its key is, and where it is installed."""
+    """A GitHub App, its private key file, and its installations."""
 
     id: str
     key_file: Path
@@ -44,17 +43,17 @@ class AppOptions:
 
 
 class Identity(Protocol):
-    """Somebody we can be: a token of its own, or an installation whose tokens come and go."""
+    """An account that calls are made for: a fixed token, or an App installation with short-lived tokens."""
 
     @property
     def account(self) -> str:
-        """Whom GitHub counts the calls for."""
+        """The account that GitHub counts calls for."""
 
     async def auth(self) -> GitHubAuth:
-        """What to send now; Unavailable if there is nothing to send."""
+        """Return the current credentials; raise Unavailable if there are none."""
 
     def renew(self) -> bool:
-        """GitHub refused what was sent; whether it is worth asking again with something new."""
+        """Drop credentials that GitHub rejected; return whether a retry with new ones is worthwhile."""
 
 
 ANONYMOUS = GitHubAuth()

@@ -1,11 +1,11 @@
-"""What GitHub's answers say beside their bodies: what is left, until when, and whether to go slower."""
+"""Rate limit information in the headers of GitHub's responses."""
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from assay.model.call_budget import Window
+from assay.model.github import CallWindow
 
 DEFAULT_PAUSE_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 3600
@@ -13,54 +13,55 @@ CORE = "core"
 
 
 class Rate(msgspec.Struct):
-    """A window as `/rate_limit` shows it."""
+    """One resource in the response of `/rate_limit`."""
 
     remaining: int
     reset: int
 
 
 class RateLimits(msgspec.Struct):
-    """All of them."""
+    """The response of `/rate_limit`."""
 
     resources: dict[str, Rate]
 
 
-def window_of(headers: Mapping[str, str], now: float) -> Window | None:
-    """What an answer says is left, in our time; None if it says nothing."""
+def window_of(headers: Mapping[str, str], now: float) -> CallWindow | None:
+    """Return the window that a response reports, on the local clock; None if it reports none."""
     remaining, reset = headers.get("X-RateLimit-Remaining", ""), headers.get("X-RateLimit-Reset", "")
     if not remaining.isdecimal() or not reset.isdecimal():
         return None
-    return Window(headers.get("X-RateLimit-Resource", CORE), int(remaining), _ours(int(reset), headers, now))
+    return CallWindow(headers.get("X-RateLimit-Resource", CORE), int(remaining), _local_time(int(reset), headers, now))
 
 
-def windows_of(limits: RateLimits, headers: Mapping[str, str], now: float) -> list[Window]:
-    """What `/rate_limit` says of every resource, in our time."""
+def windows_of(limits: RateLimits, headers: Mapping[str, str], now: float) -> list[CallWindow]:
+    """Return the windows that `/rate_limit` reports, on the local clock."""
     return [
-        Window(resource, rate.remaining, _ours(rate.reset, headers, now)) for resource, rate in limits.resources.items()
+        CallWindow(resource, rate.remaining, _local_time(rate.reset, headers, now))
+        for resource, rate in limits.resources.items()
     ]
 
 
-def asked_pause(status: int, headers: Mapping[str, str], said: str) -> float | None:
-    """Seconds for which GitHub wants to be left alone, if this answer says so, or is a limit on how fast we may go."""
+def requested_pause(status: int, headers: Mapping[str, str], message: str) -> float | None:
+    """Return the seconds to pause if this response asks for a pause or is a secondary rate limit, otherwise None."""
     if status in (403, 429, 503) and "Retry-After" in headers:
         return _seconds(headers["Retry-After"])
     if status not in (403, 429):
         return None
-    return DEFAULT_PAUSE_SECONDS if status == 429 or "rate limit" in said.lower() else None
+    return DEFAULT_PAUSE_SECONDS if status == 429 or "rate limit" in message.lower() else None
 
 
 def poll_pause(headers: Mapping[str, str]) -> float:
-    """Seconds after which an answer may be asked for again; none for most."""
+    """Return the seconds before a URL may be polled again; 0 if the response does not say."""
     return _seconds(headers["X-Poll-Interval"]) if "X-Poll-Interval" in headers else 0.0
 
 
-def is_used_up(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether this answer says that the window has no more calls."""
+def is_exhausted(status: int, headers: Mapping[str, str]) -> bool:
+    """Return whether this response reports that its window has no calls left."""
     return status in (403, 429) and "Retry-After" not in headers and headers.get("X-RateLimit-Remaining") == "0"
 
 
 def resource_of(path: str) -> str:
-    """Which allowance a path of the API is charged to."""
+    """Return the rate limit resource that an API path is counted against."""
     match [part for part in path.partition("?")[0].split("/") if part]:
         case ["search", "code"]:
             return "code_search"
@@ -72,8 +73,8 @@ def resource_of(path: str) -> str:
             return CORE
 
 
-def _ours(reset: int, headers: Mapping[str, str], now: float) -> float:
-    """A moment of GitHub's clock on ours: its answer says what time it has."""
+def _local_time(reset: int, headers: Mapping[str, str], now: float) -> float:
+    """Convert a time on GitHub's clock to the local clock, using the Date header."""
     try:
         date = parsedate_to_datetime(headers.get("Date", "")).timestamp()
     except ValueError:
@@ -82,5 +83,5 @@ def _ours(reset: int, headers: Mapping[str, str], now: float) -> float:
 
 
 def _seconds(number: str) -> float:
-    """Whole seconds from a header, within reason; a proxy may have put a date there."""
+    """Parse whole seconds, capped; a proxy may have put a date there, for which the default is used."""
     return min(float(number), LONGEST_PAUSE_SECONDS) if number.isdecimal() else DEFAULT_PAUSE_SECONDS

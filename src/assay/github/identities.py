@@ -1,4 +1,4 @@
-"""Whom we can be to GitHub: the owners of tokens, and the installations of an App."""
+"""All identities that calls to GitHub can be made with: tokens, and installations of a GitHub App."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ def open_identities(
     api_url: str,
     clock: Callable[[], float],
 ) -> tuple[Identity, ...]:
-    """All of them, in the order in which they are given; Invalid if the App's key cannot be read."""
+    """Return tokens, then installations, in the configured order; raise Invalid if the App's key is unreadable."""
     plain = tuple(map(GitHubAuth, tokens))
     if app is None:
         return plain
@@ -32,7 +32,7 @@ def open_identities(
 
 
 def _private_key(file: Path) -> str:
-    """A key for RS256, or an error that names the setting and nothing of what is in the file."""
+    """Read an RSA key for RS256; errors name the setting and reveal nothing of the file."""
     try:
         pem = file.read_bytes()
         key = serialization.load_pem_private_key(pem, password=None)

@@ -1,4 +1,4 @@
-"""Who somebody is, in GitHub's word: the web flow of an OAuth app with state and PKCE, or a token that it has given."""
+"""Sign-in with GitHub: the web flow of an OAuth app with state and PKCE, or a token issued to that app."""
 
 import base64
 import hashlib
@@ -14,8 +14,8 @@ import msgspec
 from assay.github.auth import GitHubAuth
 from assay.model.errors import AssayError, Forbidden, Unauthenticated, Unavailable
 
-# What GitHub says when the settings of this registry are wrong, which no visitor can mend.
-OUR_MISTAKES = frozenset(
+# Errors that mean this registry is misconfigured, which a visitor cannot fix.
+MISCONFIGURATIONS = frozenset(
     {"incorrect_client_credentials", "redirect_uri_mismatch", "application_suspended", "unsupported_grant_type"}
 )
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class GitHubUser(msgspec.Struct, frozen=True):
-    """A person; the number stays, the login may change."""
+    """A GitHub account; its id is permanent, its login may change."""
 
     id: int
     login: str
@@ -34,13 +34,13 @@ class _Token(msgspec.Struct):
     error: str | None = None
 
 
-class _Checked(msgspec.Struct):
+class _TokenCheck(msgspec.Struct):
     user: GitHubUser | None
 
 
 @dataclass(frozen=True)
 class GitHubSignIn:
-    """An OAuth app of GitHub."""
+    """Client for a GitHub OAuth app."""
 
     session: aiohttp.ClientSession
     web_url: str
@@ -50,19 +50,19 @@ class GitHubSignIn:
     timeout_seconds: float = 15
 
     def authorize_url(self, *, redirect_uri: str, state: str, verifier: str) -> str:
-        """Where a person is asked whether GitHub may tell us who they are. No scope: public facts are enough."""
+        """Return the URL of GitHub's consent page. No scope is requested: public facts are enough."""
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-        asked = {
+        query = {
             "client_id": self.client_id,
             "redirect_uri": redirect_uri,
             "state": state,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
         }
-        return f"{self.web_url}/login/oauth/authorize?{urlencode(asked)}"
+        return f"{self.web_url}/login/oauth/authorize?{urlencode(query)}"
 
     async def identify(self, *, code: str, verifier: str, redirect_uri: str) -> GitHubUser:
-        """The person who came back with this code. The token is used for this one question and forgotten."""
+        """Return the person who came back with this code; the token is used for this one request and dropped."""
         form = {
             "client_id": self.client_id,
             "client_secret": self.client_secret,
@@ -70,37 +70,38 @@ class GitHubSignIn:
             "code_verifier": verifier,
             "redirect_uri": redirect_uri,
         }
-        token = await self._ask("POST", f"{self.web_url}/login/oauth/access_token", _Token, data=form)
-        # GitHub refuses with status 200, and says so in the body.
-        if token.error in OUR_MISTAKES:
-            raise Unavailable(f"Sign-in with GitHub is not set up correctly: {token.error}.", code="oauth_wrong")
+        token = await self._request("POST", f"{self.web_url}/login/oauth/access_token", _Token, data=form)
+        # GitHub reports errors with status 200, in the body.
+        if token.error in MISCONFIGURATIONS:
+            raise Unavailable(f"Sign-in with GitHub is misconfigured: {token.error}.", code="oauth_wrong")
         if token.access_token is None:
             raise Forbidden("GitHub did not confirm who you are. Please try again.", code="github_refused")
         headers = GitHubAuth(token.access_token).headers
-        return await self._ask("GET", f"{self.api_url}/user", GitHubUser, headers=headers)
+        return await self._request("GET", f"{self.api_url}/user", GitHubUser, headers=headers)
 
     async def recognise(self, token: str) -> GitHubUser:
-        """The person for whom GitHub has given this token to this very app.
+        """Return the person for whom GitHub issued this token to this very app.
 
-        `/user` would name somebody for any token: whoever runs another app could come as each of its users.
+        `/user` accepts any token, so the operator of another app could sign in as each of that app's users.
         """
-        strange = Unauthenticated(
-            "GitHub knows no such token, or did not give it to the app of this registry.", code="github_token_refused"
+        foreign = Unauthenticated(
+            "GitHub does not know this token, or did not issue it to the app of this registry.",
+            code="github_token_refused",
         )
-        wrong = Unavailable("Sign-in with GitHub is not set up correctly: 401 for the app.", code="oauth_wrong")
-        checked = await self._ask(
+        wrong = Unavailable("Sign-in with GitHub is misconfigured: status 401 for the app.", code="oauth_wrong")
+        checked = await self._request(
             "POST",
             f"{self.api_url}/applications/{quote(self.client_id, safe='')}/token",
-            _Checked,
-            refusals={401: wrong, 404: strange, 422: strange},
+            _TokenCheck,
+            refusals={401: wrong, 404: foreign, 422: foreign},
             headers={"Authorization": aiohttp.encode_basic_auth(self.client_id, self.client_secret)},
             json={"access_token": token},
         )
         if checked.user is None:
-            raise strange
+            raise foreign
         return checked.user
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         url: str,
@@ -108,19 +109,21 @@ class GitHubSignIn:
         *,
         refusals: Mapping[int, AssayError] = MappingProxyType({}),
         headers: Mapping[str, str] = MappingProxyType({}),
-        **sent: Any,
+        **options: Any,
     ) -> T:
         accepting = {"Accept": "application/json", **headers}
         timeout = aiohttp.ClientTimeout(total=self.timeout_seconds)
         try:
             async with self.session.request(
-                method, url, headers=accepting, timeout=timeout, allow_redirects=False, **sent
+                method, url, headers=accepting, timeout=timeout, allow_redirects=False, **options
             ) as response:
                 if response.status in refusals:
                     raise refusals[response.status]
                 if response.status != 200:
-                    raise Unavailable(f"GitHub answered {response.status} to a sign-in.", code="github_unavailable")
+                    raise Unavailable(
+                        f"GitHub answered a sign-in request with status {response.status}.", code="github_unavailable"
+                    )
                 return msgspec.json.decode(await response.read(), type=kind)
         except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError):
-            # Without the cause: what GitHub sent, or was sent, may hold a token.
-            raise Unavailable("GitHub does not answer to a sign-in.", code="github_unavailable") from None
+            # Drop the cause: the request or the response may contain a token.
+            raise Unavailable("GitHub did not answer a sign-in request.", code="github_unavailable") from None

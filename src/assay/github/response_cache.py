@@ -1,4 +1,4 @@
-"""Answers that GitHub gave before, by address and token: asked for again, they cost nothing if nothing has changed."""
+"""Cached responses of GitHub by URL and token: a conditional request for an unchanged response costs no call."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -8,82 +8,79 @@ from typing import Protocol, TypeVar
 import msgspec
 import structlog
 
-from assay.model.cached_response import KeptAnswer
 from assay.model.errors import Unavailable
+from assay.model.github import CachedResponse
 
 log = structlog.get_logger()
-REMEMBERED_ANSWERS = 2_000
-# What is new is written down so many at a time: to lose some costs a call each, nothing else.
-GATHERED = 50
+MAX_RESPONSES = 2_000
+# New responses are written in batches of this size; losing some costs one call each.
+WRITE_BATCH = 50
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class Shelf(Protocol):
-    """Where answers are kept for all processes. Unavailable if it cannot be reached."""
+class SharedResponseStore(Protocol):
+    """Responses of all processes. Methods raise Unavailable if it cannot be reached."""
 
-    async def find(self, key: str, url: str) -> KeptAnswer | None:
-        """An answer that somebody got before."""
+    async def find(self, key: str, url: str) -> CachedResponse | None: ...
 
-    async def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Put them there, in place of what was there before."""
+    async def keep(self, answers: Sequence[CachedResponse]) -> None:
+        """Store responses, replacing earlier ones of the same key and URL."""
 
 
-class NoShelf:
-    """For a process of its own."""
+class UnsharedResponseStore:
+    """For a process that shares its cache with no other."""
 
-    async def find(self, key: str, url: str) -> KeptAnswer | None:
-        """Nothing."""
+    async def find(self, key: str, url: str) -> CachedResponse | None:
         return None
 
-    async def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Nobody would look."""
+    async def keep(self, answers: Sequence[CachedResponse]) -> None:
+        pass
 
 
 @dataclass
-class Answers:
-    """Those of one process, and behind them those of all."""
+class ResponseCache:
+    """A least-recently-used cache of one process in front of the shared store."""
 
-    shelf: Shelf = field(default_factory=NoShelf)
-    _known: OrderedDict[tuple[str, str], KeptAnswer] = field(default_factory=OrderedDict, repr=False)
-    _fresh: dict[tuple[str, str], KeptAnswer] = field(default_factory=dict, repr=False)
+    store: SharedResponseStore = field(default_factory=UnsharedResponseStore)
+    _cached: OrderedDict[tuple[str, str], CachedResponse] = field(default_factory=OrderedDict, repr=False)
+    _unwritten: dict[tuple[str, str], CachedResponse] = field(default_factory=dict, repr=False)
 
     async def find(self, key: str, url: str, kind: type[T]) -> tuple[str, T] | None:
-        """The ETag and the value of an answer; what another release wrote and this one cannot read is none."""
-        known = self._known.get((key, url)) or await self._on_the_shelf(key, url)
-        if known is None:
+        """Return the ETag and value of a response; None also if another release wrote it and it cannot be decoded."""
+        cached = self._cached.get((key, url)) or await self._find_shared(key, url)
+        if cached is None:
             return None
-        self._put(known)
+        self._put(cached)
         try:
-            return known.etag, msgspec.json.decode(known.body, type=kind)
+            return cached.etag, msgspec.json.decode(cached.body, type=kind)
         except msgspec.DecodeError:
             return None
 
-    async def keep(self, key: str, url: str, etag: str, value: msgspec.Struct) -> None:
-        """Remember an answer."""
-        known = KeptAnswer(key, url, etag, msgspec.json.encode(value))
-        self._put(known)
-        self._fresh[key, url] = known
-        if len(self._fresh) >= GATHERED:
+    async def add(self, key: str, url: str, etag: str, value: msgspec.Struct) -> None:
+        cached = CachedResponse(key, url, etag, msgspec.json.encode(value))
+        self._put(cached)
+        self._unwritten[key, url] = cached
+        if len(self._unwritten) >= WRITE_BATCH:
             await self.flush()
 
     async def flush(self) -> None:
-        """Let the other processes have what is new."""
-        fresh, self._fresh = list(self._fresh.values()), {}
+        """Write new responses to the shared store; failures are logged and ignored."""
+        unwritten, self._unwritten = list(self._unwritten.values()), {}
         try:
-            if fresh:
-                await self.shelf.keep(fresh)
-        except Unavailable as problem:
-            log.info("Answers of GitHub are not kept for the other processes", problem=problem.message)
+            if unwritten:
+                await self.store.keep(unwritten)
+        except Unavailable as error:
+            log.info("Failed to share cached GitHub responses", error=error.message)
 
-    async def _on_the_shelf(self, key: str, url: str) -> KeptAnswer | None:
+    async def _find_shared(self, key: str, url: str) -> CachedResponse | None:
         try:
-            return await self.shelf.find(key, url)
+            return await self.store.find(key, url)
         except Unavailable:
             return None
 
-    def _put(self, known: KeptAnswer) -> None:
-        self._known[known.key, known.url] = known
-        self._known.move_to_end((known.key, known.url))
-        if len(self._known) > REMEMBERED_ANSWERS:
-            self._known.popitem(last=False)
+    def _put(self, cached: CachedResponse) -> None:
+        self._cached[cached.key, cached.url] = cached
+        self._cached.move_to_end((cached.key, cached.url))
+        if len(self._cached) > MAX_RESPONSES:
+            self._cached.popitem(last=False)

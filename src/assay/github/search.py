@@ -1,4 +1,4 @@
-"""What GitHub lists and finds: code, repositories, those of an owner, and public events."""
+"""GitHub's search and lists: code, repositories, repositories of an owner, and public events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from assay.model.errors import NotFound
 from assay.model.repository import Host, RepositoryName
 
 PER_PAGE = 100
-# GitHub shows no more than so many results of one question, whatever their number is.
+# GitHub returns at most this many results of one query, whatever the total is.
 RESULT_CAP = 1_000
 EVENT_PAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CodeHit:
-    """A file that code search has found."""
+    """A file found by code search."""
 
     repository: RepositoryName
     path: str
@@ -28,7 +28,7 @@ class CodeHit:
 
 @dataclass(frozen=True, slots=True)
 class FoundRepository:
-    """A repository that a list or a search shows, and when it was last pushed to."""
+    """A repository in a list or search result, with the time of its last push."""
 
     repository: RepositoryName
     pushed_at: datetime | None
@@ -36,34 +36,30 @@ class FoundRepository:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """How many there are, whether GitHub ran out of time, and this page of them."""
+    """The total of a search, whether GitHub's time limit cut it short, and one page of hits."""
 
     total: int
     is_incomplete: bool
 
-    def missing(self, page: int, shown: int) -> int:
-        """How many of its results a page lacks, because GitHub did not come to them in time."""
-        wanted = min(PER_PAGE, min(self.total, RESULT_CAP) - (page - 1) * PER_PAGE)
-        return max(0, wanted - shown) if self.is_incomplete else 0
+    def missing(self, page: int, returned: int) -> int:
+        """Return how many hits a page lacks because the search timed out."""
+        expected = min(PER_PAGE, min(self.total, RESULT_CAP) - (page - 1) * PER_PAGE)
+        return max(0, expected - returned) if self.is_incomplete else 0
 
 
 @dataclass(frozen=True, slots=True)
 class CodeResults(Results):
-    """A page of files."""
-
     hits: Sequence[CodeHit]
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryResults(Results):
-    """A page of repositories."""
-
     hits: Sequence[FoundRepository]
 
 
 @dataclass(frozen=True, slots=True)
 class PublicEvent:
-    """Something that happened to a repository."""
+    """A public event of a repository."""
 
     id: str
     kind: str
@@ -71,37 +67,37 @@ class PublicEvent:
     happened_at: datetime
 
 
-class _Named(msgspec.Struct):
+class _CodeRepository(msgspec.Struct):
     full_name: str
 
 
-class _File(msgspec.Struct):
+class _CodeItem(msgspec.Struct):
     path: str
-    repository: _Named
+    repository: _CodeRepository
 
 
-class _CodeAnswer(msgspec.Struct):
+class _CodeSearchResponse(msgspec.Struct):
     total_count: int
     incomplete_results: bool
-    items: list[_File]
+    items: list[_CodeItem]
 
 
-class _Repository(msgspec.Struct):
+class _RepositoryItem(msgspec.Struct):
     full_name: str
     pushed_at: datetime | None = None
 
 
-class _RepositoryAnswer(msgspec.Struct):
+class _RepositorySearchResponse(msgspec.Struct):
     total_count: int
     incomplete_results: bool
-    items: list[_Repository]
+    items: list[_RepositoryItem]
 
 
 class _EventRepository(msgspec.Struct):
     name: str
 
 
-class _Event(msgspec.Struct):
+class _EventItem(msgspec.Struct):
     id: str
     type: str
     repo: _EventRepository
@@ -109,59 +105,61 @@ class _Event(msgspec.Struct):
 
 
 async def search_code(github: GitHub, query: str, *, page: int = 1, newest_first: bool = True) -> CodeResults:
-    """A page of the files that fit, by when GitHub came to know them."""
+    """Return a page of matching files, ordered by the time GitHub indexed them."""
     order = {"sort": "indexed", "order": "desc" if newest_first else "asc"}
     url = _url(github, "search/code", {"q": query, "per_page": PER_PAGE, "page": page, **order})
-    answer = await github.get(url, _CodeAnswer, remember=False)
-    hits = [CodeHit(_name(each.repository.full_name), each.path) for each in answer.items]
-    return CodeResults(answer.total_count, answer.incomplete_results, hits)
+    response = await github.get(url, _CodeSearchResponse, cached=False)
+    hits = [CodeHit(_name(each.repository.full_name), each.path) for each in response.items]
+    return CodeResults(response.total_count, response.incomplete_results, hits)
 
 
 async def search_repositories(github: GitHub, query: str, *, page: int = 1) -> RepositoryResults:
-    """A page of the repositories that fit, the last updated first."""
+    """Return a page of matching repositories, most recently updated first."""
     parameters = {"q": query, "per_page": PER_PAGE, "page": page, "sort": "updated", "order": "desc"}
-    answer = await github.get(_url(github, "search/repositories", parameters), _RepositoryAnswer, remember=False)
-    return RepositoryResults(answer.total_count, answer.incomplete_results, [_found(each) for each in answer.items])
+    url = _url(github, "search/repositories", parameters)
+    response = await github.get(url, _RepositorySearchResponse, cached=False)
+    hits = [_found(each) for each in response.items]
+    return RepositoryResults(response.total_count, response.incomplete_results, hits)
 
 
 async def list_repositories(github: GitHub, owner: str, *, page: int = 1) -> list[FoundRepository]:
-    """A page of the public repositories of an organisation or of a person, the last pushed first."""
+    """Return a page of the public repositories of an organisation or a person, most recently pushed first."""
     parameters = {"per_page": PER_PAGE, "page": page, "sort": "pushed", "type": "public"}
     try:
-        listed = await _get_list(github, _url(github, f"orgs/{quote(owner)}/repos", parameters), list[_Repository])
+        listed = await _get_list(github, _url(github, f"orgs/{quote(owner)}/repos", parameters), list[_RepositoryItem])
     except NotFound:
         own = parameters | {"type": "owner"}
-        listed = await _get_list(github, _url(github, f"users/{quote(owner)}/repos", own), list[_Repository])
+        listed = await _get_list(github, _url(github, f"users/{quote(owner)}/repos", own), list[_RepositoryItem])
     return [_found(each) for each in listed]
 
 
-async def poll_events(github: GitHub, place: str, *, page: int = 1) -> tuple[list[PublicEvent], float]:
-    """A page of what happened lately, and the seconds before the next look. It costs no call if nothing is new."""
-    kind: Any = list[_Event]
-    listed, pause = await github.poll(_url(github, place, {"per_page": PER_PAGE, "page": page}), kind)
+async def poll_events(github: GitHub, path: str, *, page: int = 1) -> tuple[list[PublicEvent], float]:
+    """Return a page of recent events and the seconds before the next poll; costs no call if nothing is new."""
+    kind: Any = list[_EventItem]
+    listed, pause = await github.poll(_url(github, path, {"per_page": PER_PAGE, "page": page}), kind)
     return [PublicEvent(each.id, each.type, _name(each.repo.name), each.created_at) for each in listed], pause
 
 
 def organisation_events(login: str) -> str:
-    """Where the events of an organisation are; NotFound if it is a person."""
+    """Return the path of an organisation's events; requesting it raises NotFound if the login is a person's."""
     return f"orgs/{quote(login)}/events"
 
 
 def person_events(login: str) -> str:
-    """Where it is told what a person does, at whose repository ever."""
+    """Return the path of a person's public events, which may be in other owners' repositories."""
     return f"users/{quote(login)}/events/public"
 
 
-def _url(github: GitHub, place: str, parameters: dict[str, Any]) -> str:
-    return f"{github.urls.api}/{place}?{urlencode(parameters)}"
+def _url(github: GitHub, path: str, parameters: dict[str, Any]) -> str:
+    return f"{github.urls.api}/{path}?{urlencode(parameters)}"
 
 
 async def _get_list(github: GitHub, url: str, kind: Any) -> list[Any]:
-    # The client reads any type that msgspec does; a list of structs is one, too.
+    # `get` accepts any type that msgspec can decode; its type variable is narrower.
     return cast(list[Any], await github.get(url, kind))
 
 
-def _found(repository: _Repository) -> FoundRepository:
+def _found(repository: _RepositoryItem) -> FoundRepository:
     return FoundRepository(_name(repository.full_name), repository.pushed_at)
 
 

@@ -1,4 +1,4 @@
-"""The connections to GitHub of one process."""
+"""The HTTP connection pool for GitHub, one per process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +8,6 @@ import aiohttp
 
 @asynccontextmanager
 async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
-    """A pool of connections with patience for all that GitHub serves."""
     timeout = aiohttp.ClientTimeout(total=120, connect=10, sock_read=30)
     connector = aiohttp.TCPConnector(limit=64, limit_per_host=64)
     headers = {"User-Agent": "assay-registry", "Accept": "application/vnd.github+json"}
@@ -17,7 +16,7 @@ async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
         connector=connector,
         headers=headers,
         auto_decompress=True,
-        # What GitHub sets while one person signs in must not go with the request of another.
+        # Cookies set during one person's sign-in must not be sent with another's request.
         cookie_jar=aiohttp.DummyCookieJar(),
     ) as session:
         yield session

@@ -1,54 +1,51 @@
-"""Where it is written down what is left of each token, for all processes that use it."""
+"""The interface of the store that divides the calls of each token between processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from assay.model.call_budget import UNKNOWN, WINDOW_SECONDS, Aside, Share, Window
+from assay.model.github import UNKNOWN_CALLS, WINDOW_SECONDS, CallShare, CallWindow, TokenCooldown
 
-# A process takes at most so many calls at once, and never more than this part of what is left: what it does not
-# use before the window ends nobody else can.
-MOST_CALLS = 50
-PART = 4
+# A process takes at most this many calls at once, and at most one part in SHARE_DIVISOR of the remainder: calls
+# that it does not use before the window ends are lost to the others.
+MAX_SHARE_CALLS = 50
+SHARE_DIVISOR = 4
 
 
-class Book(Protocol):
-    """Kept by key, which says nothing about the token. Unavailable if it cannot be reached."""
+class SharedBudgetStore(Protocol):
+    """Call counts by key, which reveals nothing about the token. Methods raise Unavailable if it cannot be reached."""
 
-    async def take(self, key: str, seen: Window, now: float) -> Share | None:
-        """Calls for this process alone; `seen` is what GitHub has said last (0 for an end that it has not said).
+    async def take_share(self, key: str, seen: CallWindow, now: float) -> CallShare | None:
+        """Reserve calls for this process; `seen` is the last window GitHub reported (end 0 if unknown).
 
-        None if no window is open.
+        Returns None if no window is open.
         """
 
-    async def note(self, key: str, windows: Sequence[Window], now: float) -> None:
-        """What GitHub says: begins windows where the last are over; within one, what is left only falls."""
+    async def record_windows(self, key: str, windows: Sequence[CallWindow], now: float) -> None:
+        """Record what GitHub reported: open new windows; within an open one, the remainder only decreases."""
 
-    async def give_back(self, key: str, resource: str, calls: int, resets_at: float) -> None:
-        """Calls that were taken and not made; forgotten if their window is over."""
+    async def return_calls(self, key: str, resource: str, calls: int, resets_at: float) -> None:
+        """Return reserved calls that were not made; ignored if their window has ended."""
 
-    async def set_aside(self, key: str, until: Aside) -> None:
-        """Let all processes leave the token alone."""
+    async def set_cooldown(self, key: str, until: TokenCooldown) -> None:
+        """Stop all processes from using the token for a while."""
 
-    async def read_asides(self, keys: Sequence[str]) -> Mapping[str, Aside]:
-        """Which of these are to be left alone."""
+    async def read_cooldowns(self, keys: Sequence[str]) -> Mapping[str, TokenCooldown]: ...
 
 
-class NoBook:
-    """For a process that shares its tokens with nobody: it takes all there is, and the answers say how much."""
+class UnsharedBudgetStore:
+    """For a process that shares its tokens with no other: it takes every call; responses tell how many there are."""
 
-    async def take(self, key: str, seen: Window, now: float) -> Share | None:
-        """Everything."""
-        return Share(UNKNOWN, 0, seen.resets_at or now + WINDOW_SECONDS)
+    async def take_share(self, key: str, seen: CallWindow, now: float) -> CallShare | None:
+        return CallShare(UNKNOWN_CALLS, 0, seen.resets_at or now + WINDOW_SECONDS)
 
-    async def note(self, key: str, windows: Sequence[Window], now: float) -> None:
-        """Nobody else wants to know."""
+    async def record_windows(self, key: str, windows: Sequence[CallWindow], now: float) -> None:
+        pass
 
-    async def give_back(self, key: str, resource: str, calls: int, resets_at: float) -> None:
-        """Nobody else wants them."""
+    async def return_calls(self, key: str, resource: str, calls: int, resets_at: float) -> None:
+        pass
 
-    async def set_aside(self, key: str, until: Aside) -> None:
-        """Nobody else wants to know."""
+    async def set_cooldown(self, key: str, until: TokenCooldown) -> None:
+        pass
 
-    async def read_asides(self, keys: Sequence[str]) -> Mapping[str, Aside]:
-        """Nobody has said anything."""
+    async def read_cooldowns(self, keys: Sequence[str]) -> Mapping[str, TokenCooldown]:
         return {}

@@ -1,4 +1,4 @@
-"""Trees of commits: what GitHub lists in one answer, or part by part where one answer does not hold it."""
+"""File lists of commits: in one response, or folder by folder if GitHub truncates it."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,22 +6,22 @@ from typing import Protocol
 
 import msgspec
 
+from assay.concurrency import settle
 from assay.model.errors import Invalid, NotFound
 from assay.model.repository import RepositoryName, TreeEntry
-from assay.model.settle import settle
 
 TRUNCATED = "tree_truncated"
 REGULAR_MODES = frozenset({"100644", "100755", "100664"})
-# What a commit that no single answer holds may cost, and how many files of it are remembered.
-MOST_ANSWERS, AT_ONCE = 500, 8
-MOST_FILES = 200_000
+# Limits for a commit that no single response can list.
+MAX_RESPONSES, CONCURRENCY = 500, 8
+MAX_FILES = 200_000
 
 Part = tuple[str, str]
-Wanted = Callable[[str], bool]
+PathFilter = Callable[[str], bool]
 
 
 class TreeItem(msgspec.Struct):
-    """A file, a folder, or a link to another repository."""
+    """A file, a folder, or a submodule."""
 
     path: str
     mode: str
@@ -31,82 +31,80 @@ class TreeItem(msgspec.Struct):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it has a tree of its own."""
         return self.type == "tree"
 
 
 class Tree(msgspec.Struct):
-    """One answer."""
+    """One response of the trees endpoint."""
 
     tree: list[TreeItem]
     truncated: bool
 
 
-class Listing(Protocol):
-    """What can list trees."""
+class TreeLister(Protocol):
+    """The part of the GitHub client that lists trees."""
 
     async def list_tree(self, name: RepositoryName, tree: str, *, recursive: bool) -> Tree:
-        """The tree of a commit, or one of its folders by its own id."""
+        """Return the tree of a commit, or of one of its folders by tree id."""
 
 
-def everything(_path: str) -> bool:
-    """Who wants all files wants each."""
+def every_path(_path: str) -> bool:
     return True
 
 
-def files_of(tree: Tree, folder: str = "", wanted: Wanted = everything) -> list[TreeEntry]:
-    """The files of an answer, with their paths from the root."""
+def files_of(tree: Tree, folder: str = "", wanted: PathFilter = every_path) -> list[TreeEntry]:
+    """Return the files of a tree, with their paths from the root of the repository."""
     prefix = f"{folder}/" if folder else ""
     files = ((f"{prefix}{each.path}", each) for each in tree.tree if each.type == "blob")
     return [TreeEntry(path, each.size, each.mode in REGULAR_MODES) for path, each in files if wanted(path)]
 
 
 async def walk_tree(
-    github: Listing, name: RepositoryName, commit: str, folder: str, wanted: Wanted = everything
+    github: TreeLister, name: RepositoryName, commit: str, folder: str, wanted: PathFilter = every_path
 ) -> list[TreeEntry]:
-    """The files of one folder and all below it, in a commit that is too large to be listed at once."""
+    """Return the files below a folder of a commit that is too large to be listed in one response."""
     tree_id = commit
     for part in folder.split("/") if folder else ():
-        items = (await _whole(github, name, tree_id)).tree
+        items = (await _list_complete(github, name, tree_id)).tree
         found = next((each.sha for each in items if each.is_folder and each.path == part), None)
         if found is None:
-            raise NotFound(f"There is no folder {folder} in the repository.", code="skill_not_in_source")
+            raise NotFound(f"The repository has no folder {folder}.", code="skill_not_in_source")
         tree_id = found
     if folder:
         below = await github.list_tree(name, tree_id, recursive=True)
         if not below.truncated:
             return files_of(below, folder, wanted)
-    return await _part_by_part(github, name, tree_id, folder, wanted)
+    return await _walk_folders(github, name, tree_id, folder, wanted)
 
 
-async def _part_by_part(
-    github: Listing, name: RepositoryName, tree_id: str, folder: str, wanted: Wanted
+async def _walk_folders(
+    github: TreeLister, name: RepositoryName, tree_id: str, folder: str, wanted: PathFilter
 ) -> list[TreeEntry]:
-    """Each folder with all below it, where one answer holds that; where it does not, each folder of that one."""
+    """List each folder recursively; where that response is truncated, descend into its subfolders."""
     files: list[TreeEntry] = []
-    too_large, asked = [(folder, tree_id)], 0
+    too_large, responses = [(folder, tree_id)], 0
     while too_large:
         parts = []
         for path, each in too_large:
-            listed = await _whole(github, name, each)
+            listed = await _list_complete(github, name, each)
             files += files_of(listed, path, wanted)
             parts += [
                 (f"{path}/{item.path}" if path else item.path, item.sha) for item in listed.tree if item.is_folder
             ]
-        asked += len(too_large) + len(parts)
-        if asked > MOST_ANSWERS:
-            raise _too_large(name, f"more folders than {MOST_ANSWERS} answers of GitHub hold")
+        responses += len(too_large) + len(parts)
+        if responses > MAX_RESPONSES:
+            raise _too_large(name, f"it has more folders than {MAX_RESPONSES} responses of GitHub can list")
         too_large = await _read_parts(github, name, parts, files, wanted)
-        if len(files) > MOST_FILES:
-            raise _too_large(name, f"more than {MOST_FILES:,} files")
+        if len(files) > MAX_FILES:
+            raise _too_large(name, f"it has more than {MAX_FILES:,} files")
     return files
 
 
 async def _read_parts(
-    github: Listing, name: RepositoryName, parts: list[Part], files: list[TreeEntry], wanted: Wanted
+    github: TreeLister, name: RepositoryName, parts: list[Part], files: list[TreeEntry], wanted: PathFilter
 ) -> list[Part]:
-    """Add the files of all parts; returns those that one answer does not hold."""
-    gate, left = asyncio.Semaphore(AT_ONCE), []
+    """Append the files of all parts to `files`; return the parts whose response was truncated."""
+    gate, left = asyncio.Semaphore(CONCURRENCY), []
 
     async def read(path: str, tree_id: str) -> None:
         async with gate:
@@ -120,12 +118,14 @@ async def _read_parts(
     return left
 
 
-async def _whole(github: Listing, name: RepositoryName, tree_id: str) -> Tree:
+async def _list_complete(github: TreeLister, name: RepositoryName, tree_id: str) -> Tree:
     listed = await github.list_tree(name, tree_id, recursive=False)
     if listed.truncated:
-        raise _too_large(name, "a folder with more files than GitHub lists")
+        raise _too_large(name, "a folder has more files than GitHub lists")
     return listed
 
 
-def _too_large(name: RepositoryName, why: str) -> Invalid:
-    return Invalid(f"{name} cannot be listed whole: it has {why}. Name its skills by their paths.", code=TRUNCATED)
+def _too_large(name: RepositoryName, reason: str) -> Invalid:
+    return Invalid(
+        f"The files of {name} cannot be listed completely: {reason}. Submit its skills by their paths.", code=TRUNCATED
+    )

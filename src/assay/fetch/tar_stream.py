@@ -1,4 +1,4 @@
-"""The tar inside a gzip, as tarfile wants to read it, and no further than the limits allow."""
+"""The tar stream inside a gzip file, as tarfile reads it, within limits."""
 
 import gzip
 import re
@@ -10,16 +10,16 @@ from assay.model.errors import Invalid
 BLOCK_BYTES = 512
 END_MARK = bytes(BLOCK_BYTES)
 STEP_BYTES = 65_536
-# What an entry costs beside its content: a header, perhaps another with a long name, and padding.
+# Overhead of an entry: a header, possibly a second one for a long name, and padding.
 ENTRY_BYTES = 4 * BLOCK_BYTES
-# tarfile reads long names and attributes into memory whatever their size, and needs quadratic time for
-# some that are large or contain long numbers (CVE-2024-6232); no path needs more than this.
+# tarfile reads long names and attributes into memory whatever their size, and takes quadratic time for some that are
+# large or contain long numbers (CVE-2024-6232); no valid path needs more than this.
 LARGEST_HEADER_BYTES = 16_384
 LONG_NUMBER = re.compile(rb"[0-9]{256}")
 
 
-class Inflated:
-    """Read forwards only, once; what tarfile reads are headers, what `content` reads are files."""
+class BoundedTarStream:
+    """A forward-only stream; tarfile reads headers through `read`, and file contents are read through `content`."""
 
     def __init__(self, stream: IO[bytes], limits: Limits) -> None:
         self._gzip = gzip.GzipFile(fileobj=stream)
@@ -28,11 +28,10 @@ class Inflated:
         self._last_header = b""
 
     def tell(self) -> int:
-        """How many bytes were read."""
         return self._position
 
     def seek(self, position: int) -> None:
-        """Skip forwards; a size below zero would lead backwards, and round in circles (CVE-2025-8194)."""
+        """Skip forwards; a negative size would seek backwards and loop forever (CVE-2025-8194)."""
         self._allow(position)
         if position < self._position:
             raise ValueError("an entry has a negative size")
@@ -40,7 +39,7 @@ class Inflated:
             pass
 
     def read(self, size: int) -> bytes:
-        """A header, or what belongs to it."""
+        """Read a header or an extension of it."""
         if size > LARGEST_HEADER_BYTES:
             raise ValueError("a header is too large")
         self._last_header = self.content(size)
@@ -49,7 +48,7 @@ class Inflated:
         return self._last_header
 
     def content(self, size: int) -> bytes:
-        """Bytes of a file; fewer only if nothing more comes."""
+        """Read bytes of a file; fewer only at the end of the stream."""
         if size < 0:
             raise ValueError("an entry has a negative size")
         self._allow(self._position + size)
@@ -58,9 +57,9 @@ class Inflated:
         return data
 
     def finish(self) -> None:
-        """Make sure that nothing is missing: tarfile takes any nonsense for the end, and checks no checksum."""
+        """Check that the archive is complete: tarfile takes any invalid header for the end and checks no checksum."""
         if self._last_header != END_MARK:
-            raise ValueError("it ends without its end mark")
+            raise ValueError("the end-of-archive marker is missing")
         while self.content(STEP_BYTES):
             pass
 

@@ -1,4 +1,4 @@
-"""Do a thing once for all who want it at the same time, and remember it for those who come soon after."""
+"""One execution shared by all concurrent requests for the same key, with a bounded cache of results."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """A bounded memory of results. Failures are not remembered, and one waiter's end does not end the others'."""
+    """A cache of results. Failures are not cached, and cancelling one waiter does not cancel the others."""
 
     def __init__(self, *, weigh: Callable[[T], int], at_most: int) -> None:
         self._weigh = weigh
@@ -21,25 +21,25 @@ class SingleFlight(Generic[T]):
     async def get(
         self, key: Hashable, make: Callable[[], Awaitable[T]], *, fresh: Callable[[T], bool] | None = None
     ) -> T:
-        """The remembered result if it is fresh enough, the one under way, or a new one."""
+        """Return the cached result if it is fresh enough, or await the running execution, or start one."""
         known = self._results.get(key)
         if known is not None and (fresh is None or fresh(known[0])):
             self._results.move_to_end(key)
             return known[0]
-        under_way = self._flights.get(key)
-        if under_way is not None:
-            result = await asyncio.shield(under_way)
+        running = self._flights.get(key)
+        if running is not None:
+            result = await asyncio.shield(running)
             if fresh is None or fresh(result):
                 return result
         return await asyncio.shield(self._flights.get(key) or self._start(key, make))
 
     def _start(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> asyncio.Task[T]:
-        flight = asyncio.ensure_future(self._fly(key, make))
+        flight = asyncio.ensure_future(self._run(key, make))
         self._flights[key] = flight
-        flight.add_done_callback(lambda done: self._landed(key, done))
+        flight.add_done_callback(lambda done: self._finished(key, done))
         return flight
 
-    async def _fly(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+    async def _run(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
         result = await make()
         self._forget(key)
         weight = self._weigh(result)
@@ -53,8 +53,8 @@ class SingleFlight(Generic[T]):
         _, weight = self._results.pop(key, (None, 0))
         self._weight -= weight
 
-    def _landed(self, key: Hashable, flight: asyncio.Task[T]) -> None:
+    def _finished(self, key: Hashable, flight: asyncio.Task[T]) -> None:
         del self._flights[key]
         if not flight.cancelled():
-            # All waiters may be gone; a failure that nobody awaits is not worth a warning.
+            # Retrieve the exception: if all waiters were cancelled, asyncio would log a warning.
             flight.exception()
