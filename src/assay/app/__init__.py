@@ -1,1 +1,1 @@
-"""The only builder: from Settings to everything a process works with."""
+"""The only builder: creates everything a process uses from its settings."""

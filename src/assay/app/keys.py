@@ -1,4 +1,4 @@
-"""The files of the private keys: made when they are first needed, changed by a rotation."""
+"""Files of the private keys: generated on first use, replaced by a rotation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,48 +7,43 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from assay.certify.hallmark import SigningKey
-from assay.certify.keys import SigningKeys
-from assay.certify.oms import ModelKey
+from assay.certify.keys import ModelKey, SigningKey, SigningKeys
 from assay.model.errors import Invalid
-from assay.model.files import write_once
+from assay.scratch import write_once
 
 
 @dataclass(frozen=True)
 class KeyFiles:
-    """Where the private keys are."""
-
     hallmark: Path
     model: Path
 
 
 def open_keys(files: KeyFiles) -> SigningKeys:
-    """The keys in these files."""
     return SigningKeys(open_signing_key(files.hallmark), open_model_key(files.model))
 
 
 def open_signing_key(file: Path) -> SigningKey:
-    """The key in this file, made when it is first needed; the first of two makers wins."""
+    """Return the Ed25519 key in a file, generating it on first use; of two concurrent processes, the first wins."""
     if not file.exists():
         write_once(file, _pem(Ed25519PrivateKey.generate()))
     private = _load(file)
     if not isinstance(private, Ed25519PrivateKey):
-        raise Invalid(f"{file}: holds no Ed25519 key.", code="bad_key")
+        raise Invalid(f"{file}: does not contain an Ed25519 key.", code="bad_key")
     return SigningKey(private)
 
 
 def open_model_key(file: Path) -> ModelKey:
-    """The same for the key of tools for models."""
+    """Return the P-256 key for OpenSSF model signing in a file, generating it on first use."""
     if not file.exists():
         write_once(file, _pem(generate_private_key(SECP256R1())))
     private = _load(file)
     if not isinstance(private, EllipticCurvePrivateKey) or not isinstance(private.curve, SECP256R1):
-        raise Invalid(f"{file}: holds no key on the curve P-256.", code="bad_key")
+        raise Invalid(f"{file}: does not contain a P-256 key.", code="bad_key")
     return ModelKey(private)
 
 
 def rotate_keys(files: KeyFiles) -> SigningKeys:
-    """New keys in these files. The old ones are kept beside them under their ids, in case somebody has to go back."""
+    """Replace the keys. The old ones are kept beside them, named by their ids, so that a rotation can be undone."""
     before = open_keys(files)
     for file, number in ((files.hallmark, before.hallmark.id), (files.model, before.model.id)):
         file.rename(file.with_name(f"{file.stem}-{number}{file.suffix}"))

@@ -1,37 +1,35 @@
-"""What looks again at what is out, and from when on something is wrong."""
+"""Maintenance of published skills, and the limits that raise alarms, created from the settings."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 
 from assay.app.app import App
-from assay.app.worker import policy_of, scanner_options
+from assay.app.worker import make_policy, scan_pool_options
 from assay.deepscan.push import Pusher
 from assay.edge_sync.rebuild import Backfill
 from assay.llm.passes import PROMPT
 from assay.maintenance.replay_ruleset import Replay
-from assay.maintenance.rescan_published import SecondLook
-from assay.maintenance.watch_upstream import Watch
+from assay.maintenance.rescan_published import PublishedRescanner
+from assay.maintenance.watch_upstream import UpstreamWatcher
 from assay.model.errors import Unavailable
-from assay.model.judgement import ENGINE_PREFIX
 from assay.model.skill import Skill
 from assay.model.submission import ACTIVE, State
-from assay.pipeline import Tools
+from assay.model.verdict import ENGINE_PREFIX
+from assay.pipeline import PipelineDependencies
 from assay.scan.scan import ENGINE
 from assay.serve.operations.facts import WatchLimits
 from assay.settings import Settings
-from assay.submit.restore_listing import submit_lost
+from assay.submit.bulk import submit_missing_listings
 
 
 def open_replay(app: App) -> Replay:
-    """What tries another ruleset on what is published."""
     settings = app.settings
     judge = (f"{ENGINE_PREFIX}{settings.llm_model}", PROMPT) if settings.llm_model else None
-    return Replay(app.store, app.blobs, policy_of(settings), judge, scanner_options(settings))
+    return Replay(app.store, app.blobs, make_policy(settings), judge, scan_pool_options(settings))
 
 
-def open_second_look(app: App, tools: Tools) -> SecondLook:
-    """What weighs again what is out."""
-    return SecondLook(
+def open_rescanner(app: App, tools: PipelineDependencies) -> PublishedRescanner:
+    return PublishedRescanner(
         store=app.store,
         blobs=app.blobs,
         scanners=tools.scanners,
@@ -44,21 +42,22 @@ def open_second_look(app: App, tools: Tools) -> SecondLook:
     )
 
 
-def open_watch(app: App) -> Watch:
-    """What compares listings with their sources."""
-    return Watch(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds), git=app.git)
+def open_upstream_watcher(app: App) -> UpstreamWatcher:
+    return UpstreamWatcher(app.store, app.github, app.clock, timedelta(seconds=app.settings.watch_seconds), git=app.git)
 
 
 def open_pusher(app: App) -> Pusher:
-    """What pushes scans to the nodes that have an address."""
+    """Return the task that pushes deep scans to nodes with an address. Raises Unavailable without a secret."""
     if app.settings.webhook_secret is None:
-        raise Unavailable("ASSAY_WEBHOOK_SECRET is not set, so nothing can be pushed.", code="secret_missing")
+        raise Unavailable(
+            "Deep scans cannot be pushed, because ASSAY_WEBHOOK_SECRET is not set.", code="secret_missing"
+        )
     secret = app.settings.webhook_secret.get_secret_value()
     return Pusher(app.store, app.github.session, secret, app.clock, app.settings.deep_scan_lease_seconds)
 
 
 def watch_limits(settings: Settings) -> WatchLimits:
-    """From when on something is wrong with the queue."""
+    """Return the limits from which on alarms are raised."""
     working = timedelta(seconds=settings.stuck_seconds)
     waiting = timedelta(seconds=settings.stuck_received_seconds or settings.stuck_seconds)
     return WatchLimits(
@@ -75,11 +74,11 @@ def watch_limits(settings: Settings) -> WatchLimits:
     )
 
 
-def backfill_of(app: App, by: str) -> Backfill:
-    """How a rebuild submits what only the edge copy knows."""
+def make_backfill(app: App, by: str) -> Backfill:
+    """Return the function with which a rebuild submits listings that exist only in the edge copy."""
 
     async def backfill(lost: Sequence[Skill]) -> int:
         async with app.store.begin() as db:
-            return await submit_lost(db, lost, by=by)
+            return await submit_missing_listings(db, lost, by=by)
 
     return backfill

@@ -1,4 +1,4 @@
-"""`assay import`: what other registries leave behind."""
+"""`assay import`: import skills from other registries."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,68 +8,69 @@ import typer
 from assay import settings
 from assay.app.app import open_app
 from assay.cli.process.stopping import run_command
-from assay.cli.ui.exits import Exit
-from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.exit_codes import Exit
+from assay.cli.ui.logs import configure_logs
 from assay.cli.ui.options import AsJson
-from assay.cli.ui.terminal import print_json, say, visible
+from assay.cli.ui.terminal import print_json, print_note, printable
 from assay.model.errors import Invalid
 from assay.settings import Settings
-from assay.submit.dump import read_dump
-from assay.submit.import_dump import BroughtIn, bring_in
+from assay.submit.import_dump import ImportSummary, import_dump, read_dump
 
-SHOWN = 20
-app = typer.Typer(no_args_is_help=True, help="Bring in what other registries leave behind.")
+MAX_SHOWN = 20
+app = typer.Typer(no_args_is_help=True, help="Import skills from other registries.")
 
 
 @app.callback()
 def importing() -> None:
-    """Bring in what other registries leave behind."""
+    """Import skills from other registries."""
 
 
 @app.command("kv")
 def kv(
-    dump: Annotated[Path, typer.Argument(metavar="DUMP.jsonl", help='Lines of {"key": "skill:…", "value": {…}}.')],
+    dump: Annotated[
+        Path, typer.Argument(metavar="DUMP.jsonl", help='File with lines of {"key": "skill:…", "value": {…}}.')
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Submit every skill that a dump of a key-value store names, except what is listed here already.
+    """Submit every skill in a dump of a key-value store, except those already listed here.
 
-    Run it where the database can be reached. It may be run again: what it did before is skipped.
+    Requires access to the database. It can be repeated: skills that were submitted before are skipped.
 
     Exit codes:
-    0  every line about a skill is listed, submitted or known
-    2  some lines are wrong; the others were brought in
+    0  every skill in the dump is listed or submitted
+    2  some lines are invalid; the others were imported
     """
-    set_up_logs("import")
-    done = run_command(_bring_in(settings.read(), dump))
+    configure_logs("import")
+    done = run_command(_import_dump(settings.read(), dump))
     if as_json:
         print_json(_document(done))
     else:
-        _tell(done)
+        _print(done)
     raise typer.Exit(Exit.INVALID if done.errors else Exit.DONE)
 
 
-async def _bring_in(chosen: Settings, dump: Path) -> BroughtIn:
+async def _import_dump(config: Settings, dump: Path) -> ImportSummary:
     try:
         with dump.open("rb") as lines:
-            async with open_app(chosen, application="assay import") as app:
-                skills = read_dump(lines, chosen.github_web_url)
-                return await bring_in(app.store, app.finder, skills, by="assay import")
+            async with open_app(config, application="assay import") as app:
+                skills = read_dump(lines, config.github_web_url)
+                return await import_dump(app.store, app.finder, skills, by="assay import")
     except (FileNotFoundError, IsADirectoryError, PermissionError) as problem:
         raise Invalid(f"{dump} cannot be read: {problem.strerror}.", code="bad_dump") from None
 
 
-def _tell(done: BroughtIn) -> None:
-    for each in done.problems[:SHOWN]:
-        say(f"line {each.line}: {visible(each.problem.message)}")
-    if done.errors > SHOWN:
-        say(f"… and {done.errors - SHOWN:,} more; --json shows them.")
+def _print(done: ImportSummary) -> None:
+    for each in done.problems[:MAX_SHOWN]:
+        print_note(f"line {each.line}: {printable(each.problem.message)}")
+    if done.errors > MAX_SHOWN:
+        print_note(f"… and {done.errors - MAX_SHOWN:,} more; use --json to see all.")
     print(
-        f"{done.backfilled:,} submitted, {done.listed:,} listed already, {done.known:,} submitted before, "
-        f"{done.errors:,} lines wrong."
+        f"{done.backfilled:,} submitted, {done.listed:,} already listed, {done.known:,} already submitted, "
+        f"{done.errors:,} invalid lines."
     )
 
 
-def _document(done: BroughtIn) -> dict[str, object]:
+def _document(done: ImportSummary) -> dict[str, object]:
     return {
         "lines": done.lines,
         "prismaBackfilled": done.backfilled,

@@ -1,4 +1,4 @@
-"""`assay keys`: the keys of this registry."""
+"""`assay keys`: the signing keys of this registry."""
 
 import typer
 from rich.table import Table
@@ -6,21 +6,21 @@ from rich.table import Table
 from assay import settings
 from assay.app.app import key_files, open_app
 from assay.app.keys import rotate_keys
-from assay.cli.process.stopping import run_until_done
+from assay.cli.process.stopping import run_async
 from assay.cli.ui.options import AsJson
 from assay.cli.ui.terminal import open_console, print_json
 from assay.settings import Settings
 from assay.store.operations.audit import record_audit
 from assay.store.versions.keys import KnownKey, list_keys, register_keys, retire_keys
 
-app = typer.Typer(no_args_is_help=True, help="The keys that sign: list, rotate.")
+app = typer.Typer(no_args_is_help=True, help="List and rotate the signing keys.")
 BY = "assay keys rotate"
 
 
 @app.command("list")
 def show(as_json: AsJson = False) -> None:
-    """Show every key that this registry has signed with, and which are retired."""
-    known = run_until_done(_list(settings.read()))
+    """List every key that this registry has signed with, including retired ones."""
+    known = run_async(_list(settings.read()))
     if as_json:
         print_json({"keys": [_document(key) for key in known]})
         return
@@ -33,21 +33,21 @@ def show(as_json: AsJson = False) -> None:
 
 @app.command("rotate")
 def rotate() -> None:
-    """Sign with new keys from now on. What the old ones have signed stays good: their public halves stay known."""
-    old, new = run_until_done(_rotate(settings.read()))
-    print(f"Signing with {', '.join(new)} from now on, and no more with {', '.join(old)}.")
-    print("Restart `assay web` and `assay worker`, which still have the old keys in hand.")
+    """Replace the signing keys. Signatures made with the old keys stay valid, because their public keys are kept."""
+    old, new = run_async(_rotate(settings.read()))
+    print(f"New signatures use {', '.join(new)} instead of {', '.join(old)}.")
+    print("Restart `assay web` and `assay worker`: running processes still use the old keys.")
 
 
-async def _list(chosen: Settings) -> list[KnownKey]:
-    async with open_app(chosen, application="assay keys") as app, app.store.begin() as db:
+async def _list(config: Settings) -> list[KnownKey]:
+    async with open_app(config, application="assay keys") as app, app.store.begin() as db:
         return await list_keys(db)
 
 
-async def _rotate(chosen: Settings) -> tuple[list[str], list[str]]:
-    async with open_app(chosen, application="assay keys") as app:
+async def _rotate(config: Settings) -> tuple[list[str], list[str]]:
+    async with open_app(config, application="assay keys") as app:
         old = [number for number, _, _ in app.keys.public]
-        keys = rotate_keys(key_files(chosen))
+        keys = rotate_keys(key_files(config))
         new = [number for number, _, _ in keys.public]
         async with app.store.begin() as db:
             await register_keys(db, keys.public)

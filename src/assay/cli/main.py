@@ -1,4 +1,4 @@
-"""`assay`: the commands, and what their errors look like."""
+"""The `assay` command: the table of subcommands and the error output."""
 
 import sys
 from io import TextIOWrapper
@@ -7,61 +7,63 @@ from typing import Annotated, ClassVar
 import typer
 
 from assay import __version__
-from assay.cli.ui.exits import exit_of_error
-from assay.cli.ui.lazy import Lazy, LazyGroup
-from assay.cli.ui.terminal import visible
+from assay.cli.ui.exit_codes import exit_code_for_error
+from assay.cli.ui.lazy import LazyCommand, LazyGroup
+from assay.cli.ui.terminal import printable
 from assay.model.errors import AssayError
 
 
 class Commands(LazyGroup):
-    """All commands, in the order of the help. Each line is how the command's own help begins."""
+    """All commands in the order of the help. Each summary is also the first sentence of the command's own help."""
 
     lazy_commands: ClassVar = {
-        "up": Lazy("assay.cli.up:up", "Start everything on this machine and keep it running until Ctrl-C."),
-        "scan": Lazy("assay.cli.scan.command:scan", "Scan skills on this machine, as the registry would, without one."),
-        "rules": Lazy("assay.cli.rules.app:app", "The rules of the scanner: list, show, test."),
-        "submit": Lazy("assay.cli.submit:submit", "Submit skills of repositories, or of folders of this machine."),
-        "queue": Lazy("assay.cli.queue.app:app", "Watch the queue; with the key of the registry, steer it."),
-        "review": Lazy(
+        "up": LazyCommand("assay.cli.up:up", "Start everything on this machine and keep it running until Ctrl-C."),
+        "scan": LazyCommand("assay.cli.scan.command:scan", "Scan skills on this machine without a registry."),
+        "rules": LazyCommand("assay.cli.rules:app", "List, show and test the scanner's rules."),
+        "submit": LazyCommand("assay.cli.submit:submit", "Submit skills from repositories or local folders."),
+        "queue": LazyCommand("assay.cli.queue.app:app", "Watch the queue; with the internal key, manage it."),
+        "review": LazyCommand(
             "assay.cli.review.app:app",
-            "Decide what the scanner leaves to people. Needs the key of the registry.",
+            "Review submissions that need a person's decision. Requires the internal key.",
         ),
-        "demo": Lazy("assay.cli.demo:demo", "Upload six example skills and show how each is judged."),
-        "web": Lazy("assay.cli.web:web", "Serve the API and the pages."),
-        "worker": Lazy("assay.cli.worker:worker", "Work on submissions."),
-        "crawl": Lazy("assay.cli.crawl:crawl", "Look for skills."),
-        "scan-node": Lazy("assay.cli.scan_node:scan_node", "Run external scan tools on what is published."),
-        "migrate": Lazy("assay.cli.migrate:migrate", "Bring the database schema up to date."),
-        "seed": Lazy("assay.cli.seed:seed", "Submit the 118 well-known skills of the starter catalogue."),
-        "import": Lazy("assay.cli.import_:app", "Bring in what other registries leave behind."),
-        "rebuild-index": Lazy("assay.cli.rebuild_index:rebuild_index", "Make the edge copy anew from the tables."),
-        "health": Lazy(
+        "demo": LazyCommand("assay.cli.demo:demo", "Upload six example skills and show the verdict on each."),
+        "web": LazyCommand("assay.cli.web:web", "Serve the API and the web pages."),
+        "worker": LazyCommand("assay.cli.worker:worker", "Process submissions from the queue."),
+        "crawl": LazyCommand("assay.cli.crawl:crawl", "Discover skills in external sources."),
+        "scan-node": LazyCommand("assay.cli.scan_node:scan_node", "Run external scan tools on published skills."),
+        "migrate": LazyCommand("assay.cli.migrate:migrate", "Bring the database schema up to date."),
+        "seed": LazyCommand("assay.cli.seed:seed", "Submit the 118 well-known skills of the starter catalogue."),
+        "import": LazyCommand("assay.cli.import_:app", "Import skills from other registries."),
+        "rebuild-index": LazyCommand(
+            "assay.cli.rebuild_index:rebuild_index", "Rebuild the edge copy from the database."
+        ),
+        "health": LazyCommand(
             "assay.cli.health:health",
-            "Compare every listing with its copy at the edge, and say what to run if they differ.",
+            "Compare the edge copy with the database, and recommend a command if they differ.",
         ),
-        "mirror": Lazy(
+        "mirror": LazyCommand(
             "assay.cli.mirror.command:mirror",
-            "Keep a verified copy of a registry: its feed, listings, contents and blocklist.",
+            "Keep a verified copy of a registry: its change feed, listings, contents and blocklist.",
         ),
-        "replay": Lazy(
+        "replay": LazyCommand(
             "assay.cli.replay:replay",
-            "Say which published skills a ruleset would not publish; nothing that is published changes.",
+            "List the published skills that a ruleset would refuse, without changing them.",
         ),
-        "verify": Lazy(
+        "verify": LazyCommand(
             "assay.cli.verify.command:verify",
-            "Say whether a skill is what a registry has certified: every file, and no other.",
+            "Verify that a skill consists of exactly the files that a registry certified.",
         ),
-        "keys": Lazy("assay.cli.keys:app", "The keys that sign: list, rotate."),
-        "doctor": Lazy("assay.cli.doctor.command:doctor", "Look at everything, and say what to do."),
-        "admin": Lazy("assay.cli.admin:app", "Administrators: create, list, disable."),
+        "keys": LazyCommand("assay.cli.keys:app", "List and rotate the signing keys."),
+        "doctor": LazyCommand("assay.cli.doctor.command:doctor", "Check the installation and recommend what to do."),
+        "admin": LazyCommand("assay.cli.admin:app", "Create, list and disable administrators."),
     }
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         print(f"assay {__version__}")
         raise typer.Exit
 
@@ -69,20 +71,20 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def assay(
     _version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """A registry for agent skills: fetched at a pinned commit, assayed, certified, served."""
+    """A self-hosted registry for agent skills: fetched at a pinned commit, scanned, certified and served."""
 
 
 def run() -> None:
-    """One line on standard error says what is wrong; the exit code says of which kind."""
+    """Run the command line; print an expected error as one line on standard error, and exit with its code."""
     if isinstance(sys.stdout, TextIOWrapper):
-        # Where a character cannot be shown, its number is.
+        # Escape characters that the output encoding cannot represent.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except AssayError as error:
         cause = f" ({error.details['cause']})" if "cause" in error.details else ""
-        print(f"assay: {visible(error.message + cause)}", file=sys.stderr)
-        sys.exit(exit_of_error(error))
+        print(f"assay: {printable(error.message + cause)}", file=sys.stderr)
+        sys.exit(exit_code_for_error(error))

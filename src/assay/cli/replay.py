@@ -1,38 +1,39 @@
-"""`assay replay`: which published skills another ruleset would not publish, before it is activated."""
+"""`assay replay`: apply a ruleset to all published skills before it is activated."""
 
 from uuid import UUID
 
 from assay import settings
-from assay.app.app import open_app
+from assay.app.app import open_app, read_rules
 from assay.app.maintenance import open_replay
-from assay.app.rules import rules_of
 from assay.cli.process.stopping import run_command
 from assay.cli.scan.rulesets import RulesetFolder
-from assay.cli.ui.logs import set_up_logs
+from assay.cli.ui.logs import configure_logs
 from assay.cli.ui.options import AsJson
-from assay.cli.ui.progress import a_bar
+from assay.cli.ui.progress import progress_bar
 from assay.cli.ui.terminal import open_console, print_json, print_line
 from assay.maintenance.replay_ruleset import Replayed
 from assay.scan.ruleset import Ruleset
 from assay.scan_pool.rule_folder import read_ruleset
 from assay.settings import Settings
 from assay.store.scans.replays import Flip, list_flips
-from assay.store.submissions.counts import count_skills
+from assay.store.skills.counts import count_skills
 
 PAGE = 500
 
 
 def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
-    """Say which published skills a ruleset would not publish; nothing that is published changes.
+    """List the published skills that a ruleset would refuse, without changing them.
 
-    Without a folder, it is the rules that ship with this version of Assay, and those of ASSAY_RULESET beside them: run
-    it before the workers are upgraded. One that was cut short is gone on with.
+    Without --ruleset, this applies the built-in rules of this release and those in ASSAY_RULESET: run it before you
+    upgrade the workers. It resumes if interrupted.
+
+    Example: assay replay --ruleset ./rules
     """
-    set_up_logs("replay")
-    chosen = settings.read()
-    rules = read_ruleset(ruleset) if ruleset else rules_of(chosen)
-    # Rules that are tried are tried in place of those of the settings, whatever these are.
-    done, flips = run_command(_replay(chosen.model_copy(update={"ruleset": None}), rules))
+    configure_logs("replay")
+    config = settings.read()
+    rules = read_ruleset(ruleset) if ruleset else read_rules(config)
+    # The replayed rules replace those of the settings.
+    done, flips = run_command(_replay(config.model_copy(update={"ruleset": None}), rules))
     if as_json:
         print_json(_document(rules, done, flips))
         return
@@ -41,15 +42,15 @@ def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
         print_line(
             console, f"{flip.name} {flip.version}: {flip.decision}, {flip.score_now} → {flip.score}. {flip.reason}"
         )
-    known = f", {done.unreadable:,} could not be read" if done.unreadable else ""
-    print(f"{len(flips):,} published skills would change; {done.scanned:,} contents scanned now{known}.")
+    unreadable = f", {done.unreadable:,} could not be read" if done.unreadable else ""
+    print(f"{len(flips):,} published skills would be refused; {done.scanned:,} contents scanned now{unreadable}.")
 
 
-async def _replay(chosen: Settings, rules: Ruleset) -> tuple[Replayed, list[Flip]]:
-    async with open_app(chosen, application="assay replay") as app:
+async def _replay(config: Settings, rules: Ruleset) -> tuple[Replayed, list[Flip]]:
+    async with open_app(config, application="assay replay") as app:
         async with app.store.begin() as db:
             total = await count_skills(db)
-        with a_bar(open_console(stderr=True), "Listings", total) as advance:
+        with progress_bar(open_console(stderr=True), "Listings", total) as advance:
             done = await open_replay(app).run(rules, progress=advance)
         flips: list[Flip] = []
         after: UUID | None = None

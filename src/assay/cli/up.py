@@ -1,4 +1,4 @@
-"""`assay up`: PostgreSQL, web and worker in one supervised command."""
+"""`assay up`: PostgreSQL, web process, worker and optional processes under one supervisor."""
 
 import asyncio
 import fcntl
@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from assay import __version__, settings
-from assay.app.database import database_url, embedded_server
-from assay.app.rules import rules_of
+from assay.app.app import database_url, embedded_server, read_rules
 from assay.cli.migrate import migrate_database
 from assay.cli.process.listen import listen
-from assay.cli.process.stopping import run_until_done, stopping_event
+from assay.cli.process.stopping import run_async, stopping_event
 from assay.cli.process.supervisor import Child, keep_alive, keep_server_alive
-from assay.cli.scan_node import HOW_TO_INSTALL, are_tools_there
+from assay.cli.scan_node import HOW_TO_INSTALL, tools_installed
 from assay.model.errors import Conflict
 from assay.settings import Settings
 
@@ -22,29 +21,33 @@ console = Console(stderr=True, highlight=False)
 
 
 def up() -> None:
-    """Start everything on this machine and keep it running until Ctrl-C."""
-    chosen = settings.with_secrets(settings.read())
-    # Each process reads them for itself; told here, it is told once, and before anything is started.
-    rules_of(chosen)
-    with _alone_in(chosen):
-        run_until_done(_up(chosen))
+    """Start everything on this machine and keep it running until Ctrl-C.
+
+    Starts PostgreSQL (unless ASSAY_DATABASE_URL is set), the web process, a worker and, if configured, the crawler and
+    a scan node.
+    """
+    config = settings.with_secrets(settings.read())
+    # Each process reads the rules itself; reading them here reports an error once, before anything starts.
+    read_rules(config)
+    with _lock_data_dir(config):
+        run_async(_up(config))
 
 
-async def _up(chosen: Settings) -> None:
+async def _up(config: Settings) -> None:
     stopping = stopping_event(supervised=False)
-    listener = listen(chosen)
-    chosen = chosen.model_copy(update={"port": listener.getsockname()[1]})
-    server = embedded_server(chosen) if chosen.is_embedded else None
+    listener = listen(config)
+    config = config.model_copy(update={"port": listener.getsockname()[1]})
+    server = embedded_server(config) if config.is_embedded else None
     try:
         if server is not None:
             await asyncio.to_thread(server.start)
-        await migrate_database(database_url(chosen))
-        _greet(chosen)
+        await migrate_database(database_url(config))
+        _print_welcome(config)
         listener.set_inheritable(True)
         web = Child("web", ("web", "--supervised", "--fd", str(listener.fileno())), (listener.fileno(),))
         async with asyncio.TaskGroup() as group:
-            crawler = (Child("crawler", ("crawl", "--supervised")),) if chosen.discovery else ()
-            for child in (web, Child("worker", ("worker", "--supervised")), *crawler, *_scan_node(chosen)):
+            crawler = (Child("crawler", ("crawl", "--supervised")),) if config.discovery else ()
+            for child in (web, Child("worker", ("worker", "--supervised")), *crawler, *_scan_node(config)):
                 group.create_task(keep_alive(child, stopping, _report))
             if server is not None:
                 group.create_task(keep_server_alive(server, stopping, _report))
@@ -52,26 +55,26 @@ async def _up(chosen: Settings) -> None:
         listener.close()
         if server is not None:
             await asyncio.to_thread(server.stop)
-    console.print("Assay has stopped; everything is kept.")
+    console.print("Assay has stopped. All data is kept.")
 
 
-def _scan_node(chosen: Settings) -> list[Child]:
-    """One node on this machine, if its tools are there."""
-    if not chosen.deep_scan_tools:
+def _scan_node(config: Settings) -> list[Child]:
+    """Return one local scan node, if the tools are installed."""
+    if not config.deep_scan_tools:
         return []
-    if not are_tools_there(chosen):
-        # In one line, so that the command can be copied.
-        console.print(f"What is published is not scanned by external tools yet: {HOW_TO_INSTALL}.", soft_wrap=True)
+    if not tools_installed(config):
+        # On one line, so that the command can be copied.
+        console.print(f"Published skills are not scanned by external tools yet: {HOW_TO_INSTALL}.", soft_wrap=True)
         return []
-    # Past any proxy: the public address may not lead here from inside.
-    here = chosen.model_copy(update={"public_url": None}).base_url
+    # The local address: the public one may not be reachable from this machine.
+    here = config.model_copy(update={"public_url": None}).base_url
     return [Child("scan-node", ("scan-node", "--supervised", "--url", here, "--name", "local"))]
 
 
-def _greet(chosen: Settings) -> None:
-    console.print(f"Assay {__version__} is up: [bold]{chosen.base_url}[/]")
-    console.print(f"Data is kept in {chosen.data_dir}. Ctrl-C stops.")
-    console.print("New here? In another terminal: [bold].venv/bin/assay demo[/]")
+def _print_welcome(config: Settings) -> None:
+    console.print(f"Assay {__version__} is running at [bold]{config.base_url}[/]")
+    console.print(f"Data is stored in {config.data_dir}. Press Ctrl-C to stop.")
+    console.print("New here? Run this in another terminal: [bold].venv/bin/assay demo[/]")
 
 
 def _report(message: str) -> None:
@@ -79,12 +82,13 @@ def _report(message: str) -> None:
 
 
 @contextmanager
-def _alone_in(chosen: Settings) -> Iterator[None]:
-    """Two supervisors of one data directory would stop each other's database."""
-    chosen.data_dir.mkdir(parents=True, exist_ok=True)
-    with (chosen.data_dir / "up.lock").open("w") as lock:
+def _lock_data_dir(config: Settings) -> Iterator[None]:
+    """Hold the lock of the data directory: two supervisors would stop each other's database."""
+    config.data_dir.mkdir(parents=True, exist_ok=True)
+    with (config.data_dir / "up.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Conflict(f"`assay up` already runs in {chosen.data_dir}: set ASSAY_DATA_DIR to another.") from None
+            message = f"`assay up` is already running in {config.data_dir}: set ASSAY_DATA_DIR to another directory."
+            raise Conflict(message) from None
         yield

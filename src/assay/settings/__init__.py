@@ -1,7 +1,5 @@
-"""The settings of a process, from the environment over a file; nothing else reads the environment."""
+"""The settings of a process, read from the environment and a file. No other package reads the environment."""
 
-from assay.settings.reading import has_secrets, read, with_secrets
-from assay.settings.settings import SECRET_FIELDS, Settings
-from assay.settings.variables import variable
+from assay.settings.settings import SECRET_FIELDS, Settings, has_secrets, read, variable_name, with_secrets
 
-__all__ = ["SECRET_FIELDS", "Settings", "has_secrets", "read", "variable", "with_secrets"]
+__all__ = ["SECRET_FIELDS", "Settings", "has_secrets", "read", "variable_name", "with_secrets"]

@@ -1,4 +1,4 @@
-"""GitHub and other git hosts, and the people who come from there."""
+"""Settings of GitHub, other git hosts and sign-in with GitHub."""
 
 import re
 from pathlib import Path
@@ -8,88 +8,96 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from assay.github.auth import AppOptions
 from assay.model.repository import Host, RepositoryName
-from assay.settings.values import HttpUrl, Listed, Part, Secret, Words
+from assay.settings.values import CommaSeparated, HttpUrl, Secret, SettingsGroup, Words
 
 
-class GitHubSettings(Part):
-    """GitHub and other git hosts, and the people who come from there."""
-
-    github_tokens: Annotated[tuple[SecretStr, ...], Listed] = Field(
-        (), description="Tokens for GitHub, separated by commas. None: anonymous."
+class GitHubSettings(SettingsGroup):
+    github_tokens: Annotated[tuple[SecretStr, ...], CommaSeparated] = Field(
+        (), description="GitHub tokens, separated by commas. Without any, GitHub is used anonymously."
     )
     github_app_id: str | None = Field(
-        None, pattern=r"^[\w.-]{1,100}$", description="GitHub App whose installations are used beside the tokens."
+        None,
+        pattern=r"^[\w.-]{1,100}$",
+        description="Id of a GitHub App whose installations are used in addition to the tokens.",
     )
-    github_app_key_file: Path | None = Field(None, description="File with the App's private key (PEM).")
-    github_app_installations: Annotated[tuple[int, ...], Listed] = Field(
-        (), description="Numbers of the App's installations, separated by commas."
+    github_app_key_file: Path | None = Field(None, description="File with the private key of the GitHub App (PEM).")
+    github_app_installations: Annotated[tuple[int, ...], CommaSeparated] = Field(
+        (), description="Numeric ids of the App's installations, separated by commas."
     )
-    github_api_url: HttpUrl = Field("https://api.github.com", description="REST API.")
-    github_raw_url: HttpUrl = Field("https://raw.githubusercontent.com", description="Raw files.")
-    github_codeload_url: HttpUrl = Field("https://codeload.github.com", description="Archives.")
-    github_web_url: HttpUrl = Field("https://github.com", description="The host of repository URLs that are accepted.")
+    github_api_url: HttpUrl = Field("https://api.github.com", description="URL of GitHub's REST API.")
+    github_raw_url: HttpUrl = Field("https://raw.githubusercontent.com", description="URL of GitHub's raw files.")
+    github_codeload_url: HttpUrl = Field("https://codeload.github.com", description="URL of GitHub's archives.")
+    github_web_url: HttpUrl = Field(
+        "https://github.com", description="URL of GitHub's website, with which accepted repository URLs start."
+    )
     github_webhook_secret: Secret | None = Field(
-        None, description="Signs what GitHub tells of repositories. None: webhooks of GitHub are not taken."
+        None,
+        description="Secret with which GitHub signs its webhook requests. Without it, they are refused.",
     )
     git_hosts: Words = Field(
         ("gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com"),
-        description="Other git hosts of which repositories are accepted, separated by commas.",
+        description="Other git hosts whose repositories are accepted, separated by commas.",
     )
     archive_cache_mb: int = Field(
-        1024, ge=0, le=1_048_576, description="Archives of repositories that are kept in the data directory. 0: none."
+        1024,
+        ge=0,
+        le=1_048_576,
+        description="Size in MB of the cache of repository archives in the data directory; 0 turns it off.",
     )
-    oauth_client_id: str | None = Field(None, description="OAuth app for sign-in with GitHub. None: no such sign-in.")
-    oauth_client_secret: SecretStr | None = Field(None, description="Secret of the OAuth app.")
-    admin_logins: Words = Field((), description="GitHub logins that are administrators, separated by commas.")
+    oauth_client_id: str | None = Field(
+        None, description="Client id of the OAuth app for sign-in with GitHub. Without it, there is no such sign-in."
+    )
+    oauth_client_secret: SecretStr | None = Field(None, description="Client secret of the OAuth app.")
+    admin_logins: Words = Field((), description="GitHub logins of the administrators, separated by commas.")
     trusted_publishers: Words = Field(
         (),
-        description="Owners on GitHub whose skills carry a label, separated by commas; examined all the same.",
+        description="GitHub owners whose skills get a label, separated by commas; they are scanned like all others.",
     )
 
     @field_validator("admin_logins", "trusted_publishers")
     @classmethod
-    def _are_logins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """In lower case, because GitHub's logins have none."""
+    def _check_logins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the logins in lower case, because GitHub ignores their case."""
         if wrong := [login for login in value if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", login)]:
-            raise ValueError(f"{wrong[0]!r} is no GitHub login")
+            raise ValueError(f"{wrong[0]!r} is not a GitHub login")
         return tuple(login.lower() for login in value)
 
     @field_validator("git_hosts")
     @classmethod
-    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """Names of the DNS; a port is allowed for servers on this machine, which are spoken to without encryption."""
+    def _check_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Accept DNS names, and for unencrypted servers on this machine also a port."""
         form = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*|(?:127\.0\.0\.1|localhost):[0-9]{1,5}"
         if wrong := [host for host in value if not re.fullmatch(form, host.lower())]:
-            raise ValueError(f"{wrong[0]!r} is not the name of a host, such as gitlab.com")
+            raise ValueError(f"{wrong[0]!r} is not a host name such as gitlab.com")
         return tuple(dict.fromkeys(host.lower() for host in value))
 
     @model_validator(mode="after")
-    def _an_oauth_app_is_complete(self) -> Self:
+    def _check_oauth_app(self) -> Self:
         if (self.oauth_client_id is None) != (self.oauth_client_secret is None):
             raise ValueError("ASSAY_OAUTH_CLIENT_ID, ASSAY_OAUTH_CLIENT_SECRET: set both or neither")
         return self
 
     @model_validator(mode="after")
-    def _a_github_app_is_complete(self) -> Self:
-        given = (self.github_app_id, self.github_app_key_file, self.github_app_installations or None)
-        if any(given) and not all(given):
+    def _check_github_app(self) -> Self:
+        parts = (self.github_app_id, self.github_app_key_file, self.github_app_installations or None)
+        if any(parts) and not all(parts):
             raise ValueError(
                 "ASSAY_GITHUB_APP_ID, ASSAY_GITHUB_APP_KEY_FILE, ASSAY_GITHUB_APP_INSTALLATIONS: set all or none"
             )
         return self
 
     def is_trusted(self, repository: RepositoryName) -> bool:
-        """Whether a repository is of a publisher whom the operators know: a label, which opens no door."""
+        """Return whether the repository's owner is a trusted publisher, which gives a label and no privileges."""
         return repository.host is Host.GITHUB and repository.owner.lower() in self.trusted_publishers
 
     @property
     def plain_github_tokens(self) -> tuple[str, ...]:
-        """The tokens as GitHub wants to see them; nobody else should."""
+        """The tokens as text, for requests to GitHub only."""
         return tuple(token.get_secret_value() for token in self.github_tokens)
 
     @property
     def github_app(self) -> AppOptions | None:
-        """The GitHub App, if there is one."""
+        """The GitHub App, if one is configured."""
         if self.github_app_id is None or self.github_app_key_file is None:
             return None
         return AppOptions(self.github_app_id, self.github_app_key_file, self.github_app_installations)

@@ -1,1 +1,1 @@
-"""`assay doctor`."""
+"""`assay doctor`: check the installation and recommend what to do."""

@@ -1,43 +1,40 @@
-"""A check of the doctor: what was looked at, how it is, and what to do."""
+"""The result of one check, with its status and a recommendation."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Health(StrEnum):
-    """How something is. What could not be looked at is unknown, and not well."""
+class CheckStatus(StrEnum):
+    """The status of a check, with the values of the JSON output. A check that cannot run is unknown, not ok."""
 
-    WELL = "well"
-    ODD = "odd"
-    ILL = "ill"
+    OK = "well"
+    WARNING = "odd"
+    ERROR = "ill"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at."""
-
+class DoctorCheck:
     name: str
-    health: Health
+    health: CheckStatus
     detail: str
     advice: str = ""
 
 
-def well(name: str, detail: str) -> Check:
-    """Nothing to do."""
-    return Check(name, Health.WELL, detail)
+def ok(name: str, detail: str) -> DoctorCheck:
+    return DoctorCheck(name, CheckStatus.OK, detail)
 
 
-def ill(name: str, detail: str, advice: str) -> Check:
-    """Somebody has to do something."""
-    return Check(name, Health.ILL, detail, advice)
+def error(name: str, detail: str, advice: str) -> DoctorCheck:
+    """Return a check that requires action."""
+    return DoctorCheck(name, CheckStatus.ERROR, detail, advice)
 
 
-def odd(name: str, detail: str, advice: str) -> Check:
-    """It works, and somebody should know."""
-    return Check(name, Health.ODD, detail, advice)
+def warning(name: str, detail: str, advice: str) -> DoctorCheck:
+    """Return a check of something that works but should be known."""
+    return DoctorCheck(name, CheckStatus.WARNING, detail, advice)
 
 
-def unknown(name: str, detail: str) -> Check:
-    """It could not be looked at, because of something else."""
-    return Check(name, Health.UNKNOWN, detail)
+def unknown(name: str, detail: str) -> DoctorCheck:
+    """Return a check that could not run because of another failure."""
+    return DoctorCheck(name, CheckStatus.UNKNOWN, detail)

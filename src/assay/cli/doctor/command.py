@@ -1,4 +1,4 @@
-"""`assay doctor`: look at everything, and say what to do."""
+"""`assay doctor`: check the installation and recommend what to do."""
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
@@ -9,69 +9,70 @@ from rich.text import Text
 
 from assay import settings
 from assay.app.app import open_app
-from assay.cli.doctor.check import Check, Health, ill, unknown
-from assay.cli.doctor.deep_scans import check_deep_scans
-from assay.cli.doctor.judge import check_judge
-from assay.cli.doctor.machine import check_machine
+from assay.cli.doctor.check import CheckStatus, DoctorCheck, error, unknown
+from assay.cli.doctor.machine import check_deep_scans, check_judge, check_machine, check_rules
 from assay.cli.doctor.registry import check_registry
-from assay.cli.doctor.rules import check_rules
-from assay.cli.process.stopping import run_until_done
-from assay.cli.ui.exits import Exit
+from assay.cli.process.stopping import run_async
+from assay.cli.ui.exit_codes import Exit
 from assay.cli.ui.options import AsJson
 from assay.cli.ui.terminal import cell, open_console, print_json, print_line
 from assay.model.errors import Conflict, Unavailable
 from assay.settings import Settings
 
-MARKS = {
-    Health.WELL: Text("well   ", "green"),
-    Health.ODD: Text("odd    ", "yellow"),
-    Health.ILL: Text("ill    ", "bold red"),
-    Health.UNKNOWN: Text("unknown", "yellow"),
+LABELS = {
+    CheckStatus.OK: Text("ok     ", "green"),
+    CheckStatus.WARNING: Text("warning", "yellow"),
+    CheckStatus.ERROR: Text("error  ", "bold red"),
+    CheckStatus.UNKNOWN: Text("unknown", "yellow"),
 }
 
 
 def doctor(
     as_json: AsJson = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Also end with 1 if something is merely odd.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also exit with 1 if there are warnings.")] = False,
 ) -> None:
-    """Look at everything, and say what to do. Ends with 1 if anything is ill, or could not be looked at."""
-    checks = run_until_done(_look(settings.with_secrets(settings.read()), quietly=as_json))
+    """Check the installation and recommend what to do.
+
+    Checks settings, secrets, disk, rules, database, queue, blobs, published skills, the edge copy and GitHub. Exits
+    with 1 if a check finds an error or cannot run.
+    """
+    checks = run_async(_run_checks(settings.with_secrets(settings.read()), quiet=as_json))
     if as_json:
         print_json({"checks": [asdict(check) for check in checks]})
-    wrong = {Health.ILL, Health.UNKNOWN} | ({Health.ODD} if strict else set())
-    if any(check.health in wrong for check in checks):
+    failed = {CheckStatus.ERROR, CheckStatus.UNKNOWN} | ({CheckStatus.WARNING} if strict else set())
+    if any(check.health in failed for check in checks):
         raise typer.Exit(Exit.REFUSED)
 
 
-async def _look(chosen: Settings, *, quietly: bool) -> list[Check]:
+async def _run_checks(config: Settings, *, quiet: bool) -> list[DoctorCheck]:
     console, checks = open_console(), []
-    async for check in _all(chosen):
+    async for check in _all(config):
         checks.append(check)
-        if not quietly:
-            print_line(console, MARKS[check.health], f"{check.name}:", check.detail)
+        if not quiet:
+            print_line(console, LABELS[check.health], f"{check.name}:", check.detail)
             if check.advice:
                 print_line(console, "       ", cell(f"→ {check.advice}", "bold"))
     return checks
 
 
-async def _all(chosen: Settings) -> AsyncIterator[Check]:
-    for check in check_machine(chosen):
+async def _all(config: Settings) -> AsyncIterator[DoctorCheck]:
+    for check in check_machine(config):
         yield check
-    yield await check_deep_scans(chosen)
-    yield check_judge(chosen)
-    rules = check_rules(chosen)
+    yield await check_deep_scans(config)
+    yield check_judge(config)
+    rules = check_rules(config)
     yield rules
-    if rules.health is not Health.WELL:
-        # All else is looked at without them.
-        chosen = chosen.model_copy(update={"ruleset": None})
+    if rules.health is not CheckStatus.OK:
+        # The remaining checks run with the built-in rules.
+        config = config.model_copy(update={"ruleset": None})
     try:
-        async with open_app(chosen, application="assay doctor") as app:
-            yield Check("database", Health.WELL, "answers, and its schema is the one of this release")
+        async with open_app(config, application="assay doctor") as app:
+            yield DoctorCheck("database", CheckStatus.OK, "reachable, with the schema of this release")
             async for check in check_registry(app):
                 yield check
     except Conflict as problem:
-        yield ill("database", problem.message, "Run `assay migrate`.")
+        yield error("database", problem.message, "Run `assay migrate`.")
     except Unavailable as problem:
-        advice = "Start it, or `assay up` for the embedded one; look at ASSAY_DATABASE_URL."
-        yield ill("database", problem.message, advice)
-        yield unknown("queue, blobs, catalogue, edge copy, GitHub", "not looked at without the database")
+        advice = "Start the database (`assay up` starts the embedded one), or correct ASSAY_DATABASE_URL."
+        yield error("database", problem.message, advice)
+        yield unknown("queue, blobs, catalogue, edge copy, GitHub", "not checked without the database")

@@ -1,4 +1,4 @@
-"""What the doctor sees in the database, the blobs, the copy at the edge and at GitHub."""
+"""Checks that need the database: clock, queue, blobs, published skills, edge copy and GitHub."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -8,38 +8,40 @@ from itertools import chain
 from assay.app.app import App
 from assay.app.maintenance import watch_limits
 from assay.certify.hallmark import open_hallmark
-from assay.cli.doctor.check import Check, ill, odd, well
-from assay.cli.doctor.rules import check_running_rules
+from assay.cli.doctor.check import DoctorCheck, error, ok, warning
 from assay.edge_sync.drift import read_skills_health
 from assay.github.headers import CORE
+from assay.maintenance.search_probe import find_miss
 from assay.model.errors import AssayError, NotFound, RateLimited, Unavailable
 from assay.model.skill import Skill, SkillVersion
 from assay.model.source import Source
-from assay.serve.operations.alarm import WHAT_TO_DO, Code
-from assay.serve.queue.health import read_queue_health
-from assay.serve.skills.search_probe import find_miss
-from assay.store.skills.skills import list_versions, sample_skills
-from assay.store.submissions.selection import now_of
+from assay.scan.ruleset import Ruleset
+from assay.serve.operations.alarm import ALARM_REMEDIES, AlarmCode
+from assay.serve.operations.alarms import is_alive
+from assay.serve.queue.health import QueueHealth, read_queue_health
+from assay.store.skills.skills import sample_skills
+from assay.store.submissions.selection import database_now
 from assay.store.versions.keys import list_keys
+from assay.store.versions.versions import list_versions
 
-LOOKED_AT = 20
-SKEW = timedelta(seconds=5)
-FEW_CALLS = 100
+SAMPLE_SIZE = 20
+MAX_CLOCK_SKEW = timedelta(seconds=5)
+LOW_CALLS = 100
 PROBE = Source({"SKILL.md": b"---\nname: probe\n---\nWritten by `assay doctor`.\n"}, commit="0" * 40)
 
 
-async def check_registry(app: App) -> AsyncIterator[Check]:
-    """Everything behind the database, one after the other."""
+async def check_registry(app: App) -> AsyncIterator[DoctorCheck]:
+    """Yield all checks that need the database."""
     yield await _clock(app)
     async for check in _queue(app):
         yield check
     yield await _blobs(app)
     async with app.store.snapshot() as db:
-        skills = await sample_skills(db, LOOKED_AT)
+        skills = await sample_skills(db, SAMPLE_SIZE)
         versions = [(skill, (await list_versions(db, skill.id))[0]) for skill in skills]
         keys = {key.id: key.public_key for key in await list_keys(db)}
     if not skills:
-        yield odd("catalogue", "there are no skills", "`assay seed` submits well-known ones.")
+        yield warning("catalogue", "there are no skills", "Run `assay seed` to submit well-known ones.")
     else:
         yield await _contents(app, versions)
         yield _hallmarks(versions, keys)
@@ -48,36 +50,49 @@ async def check_registry(app: App) -> AsyncIterator[Check]:
     yield await _github(app)
 
 
-async def _clock(app: App) -> Check:
+async def _clock(app: App) -> DoctorCheck:
     async with app.store.begin() as db:
-        apart = abs(await now_of(db) - app.clock.now())
-    if apart > SKEW:
-        return ill("clock", f"the database's is {apart.total_seconds():.0f} s off", "Synchronise the clocks (NTP).")
-    return well("clock", "this machine's and the database's agree")
+        skew = abs(await database_now(db) - app.clock.now())
+    if skew > MAX_CLOCK_SKEW:
+        detail = f"the database's clock differs by {skew.total_seconds():.0f} s"
+        return error("clock", detail, "Synchronise the clocks (NTP).")
+    return ok("clock", "agrees with the database's clock")
 
 
-async def _queue(app: App) -> AsyncIterator[Check]:
-    """The alarms are what is wrong with the queue, each with what to do."""
+async def _queue(app: App) -> AsyncIterator[DoctorCheck]:
+    """Yield a check per active alarm of the queue, and a check of the rules in use."""
     now = app.clock.now()
     async with app.store.snapshot() as db:
         health = await read_queue_health(db, now, watch_limits(app.settings))
     for raised in health.alarms:
-        report = ill if raised.alarm.is_problem else odd
-        yield report(f"queue: {raised.alarm.key}", raised.alarm.finding, WHAT_TO_DO[raised.alarm.code])
+        report = error if raised.alarm.is_problem else warning
+        yield report(f"queue: {raised.alarm.key}", raised.alarm.summary, ALARM_REMEDIES[raised.alarm.code])
     if not health.is_degraded:
-        yield well("queue", f"{health.facts.waiting:,} wait, {health.facts.active:,} are active, no problem")
+        yield ok("queue", f"{health.facts.waiting:,} waiting, {health.facts.active:,} active, no problem")
     yield check_running_rules(health, app.ruleset)
 
 
-async def _blobs(app: App) -> Check:
+def check_running_rules(health: QueueHealth, ruleset: Ruleset) -> DoctorCheck:
+    """Check that the running processes use this command's rules; differences among them raise an alarm instead."""
+    facts = health.facts
+    alive = [each for each in facts.processes if each.ruleset and is_alive(each, facts.now, health.limits)]
+    others = {each.ruleset for each in alive if each.ruleset} - {ruleset.version}
+    if others:
+        advice = "Set ASSAY_RULESET as for those processes, or restart them: rules are read at the start."
+        detail = f"processes use other rules than this command: {', '.join(sorted(others))}"
+        return warning("running rules", detail, advice)
+    return ok("running rules", f"used by {len(alive):,} processes")
+
+
+async def _blobs(app: App) -> DoctorCheck:
     try:
         await app.blobs.load(await app.blobs.save(PROBE))
     except Unavailable as problem:
-        return ill("blobs", problem.message, "Look at ASSAY_BLOBS_URL and the rights of its store.")
-    return well("blobs", "can be written and read")
+        return error("blobs", problem.message, "Check ASSAY_BLOBS_URL and the permissions of the blob store.")
+    return ok("blobs", "readable and writable")
 
 
-async def _contents(app: App, versions: Sequence[tuple[Skill, SkillVersion]]) -> Check:
+async def _contents(app: App, versions: Sequence[tuple[Skill, SkillVersion]]) -> DoctorCheck:
     broken = []
     for skill, version in versions:
         try:
@@ -86,57 +101,57 @@ async def _contents(app: App, versions: Sequence[tuple[Skill, SkillVersion]]) ->
             broken.append(f"{skill.name} {version.version}: {problem.message}")
     if broken:
         advice = "Restore the blobs from a backup, or submit these skills again."
-        return ill("contents", f"{len(broken)} of {len(versions)} are broken; {broken[0]}", advice)
-    return well("contents", f"{len(versions)} looked at, every file is what its digest says")
+        return error("contents", f"{len(broken)} of {len(versions)} are damaged; {broken[0]}", advice)
+    return ok("contents", f"{len(versions)} checked, all match their digests")
 
 
-def _hallmarks(versions: Sequence[tuple[Skill, SkillVersion]], keys: dict[str, str]) -> Check:
-    unproved = [
+def _hallmarks(versions: Sequence[tuple[Skill, SkillVersion]], keys: dict[str, str]) -> DoctorCheck:
+    invalid = [
         f"{skill.name} {version.version}"
         for skill, version in versions
         if open_hallmark(version.hallmark, keys) is None
     ]
-    if unproved:
-        advice = "Somebody has changed them past Assay, or a key is missing in the table of keys."
-        return ill("hallmarks", f"{len(unproved)} of {len(versions)} do not verify, such as {unproved[0]}", advice)
-    return well("hallmarks", f"{len(versions)} looked at, all verify")
+    if invalid:
+        advice = "They were changed without Assay, or a key is missing from the table of keys."
+        return error("hallmarks", f"{len(invalid)} of {len(versions)} are not valid, such as {invalid[0]}", advice)
+    return ok("hallmarks", f"{len(versions)} checked, all are valid")
 
 
-async def _search(app: App, skills: Sequence[Skill]) -> Check:
+async def _search(app: App, skills: Sequence[Skill]) -> DoctorCheck:
     missed = []
     for skill in skills:
         async with app.store.snapshot() as db:
             if await find_miss(db, skill.name) is not None:
                 missed.append(skill.name)
     if missed:
-        return ill("search", f"{missed[0]} is not found by its own name", WHAT_TO_DO[Code.SEARCH_MISSES])
-    return well("search", f"{len(skills)} looked for, each is found by its own name")
+        return error("search", f"{missed[0]} is not found by its own name", ALARM_REMEDIES[AlarmCode.SEARCH_MISSES])
+    return ok("search", f"{len(skills)} checked, each is found by its own name")
 
 
-async def _edge(app: App) -> Check:
-    """Every listing and every key. Nobody needs the copy until the database is away, but then it is all there is."""
+async def _edge(app: App) -> DoctorCheck:
+    """Compare every listing and key with the edge copy, which serves all reads while the database is down."""
     health = await read_skills_health(app.store, app.edge)
     if health.edge_problem is not None:
-        return ill("edge copy", health.edge_problem, health.recommendations[0])
+        return error("edge copy", health.edge_problem, health.recommendations[0])
     if health.drifts:
-        return odd("edge copy", " ".join(health.drifts), " ".join(health.recommendations))
-    return well("edge copy", f"{health.comparison.keys:,} listings, {health.lag_seconds:.0f} s behind the tables")
+        return warning("edge copy", " ".join(health.drifts), " ".join(health.recommendations))
+    return ok("edge copy", f"{health.comparison.keys:,} listings, {health.lag_seconds:.0f} s behind the database")
 
 
-async def _github(app: App) -> Check:
+async def _github(app: App) -> DoctorCheck:
     try:
-        left = await app.github.get_allowances()
+        limits = await app.github.get_rate_limits()
     except RateLimited as problem:
-        return odd("GitHub", problem.message, "Add tokens to ASSAY_GITHUB_TOKENS, or wait.")
+        return warning("GitHub", problem.message, "Add tokens to ASSAY_GITHUB_TOKENS, or wait.")
     except AssayError as problem:
-        advice = "Look at the network, at ASSAY_GITHUB_API_URL, and whether the tokens are still valid."
-        return ill("GitHub", problem.message, advice)
+        advice = "Check the network, ASSAY_GITHUB_API_URL, and that the tokens are still valid."
+        return error("GitHub", problem.message, advice)
     tokens = len(app.settings.github_tokens) + len(app.settings.github_app_installations)
     calls = Counter[str]()
-    for window in chain.from_iterable(left):
+    for window in chain.from_iterable(limits):
         calls[window.resource] += window.remaining
-    counted = ", ".join(f"{number:,} of {resource}" for resource, number in sorted(calls.items()))
-    detail = f"{tokens or 'no'} tokens; calls left: {counted or 'not counted'}"
-    if calls and calls[CORE] < FEW_CALLS:
-        return odd("GitHub", detail, "Add tokens to ASSAY_GITHUB_TOKENS: without calls nothing is fetched.")
-    return well("GitHub", detail)
+    remaining = ", ".join(f"{number:,} {resource}" for resource, number in sorted(calls.items()))
+    detail = f"{tokens or 'no'} tokens; calls left: {remaining or 'unknown'}"
+    if calls and calls[CORE] < LOW_CALLS:
+        return warning("GitHub", detail, "Add tokens to ASSAY_GITHUB_TOKENS: without calls, nothing is fetched.")
+    return ok("GitHub", detail)

@@ -1,1 +1,1 @@
-"""`assay mirror`."""
+"""`assay mirror`: keep a verified, read-only copy of a registry."""

@@ -1,10 +1,10 @@
-"""The folder of a mirror: what it has, and how it is written so that a cut leaves nothing half done.
+"""The folder of a mirror. Every file is replaced atomically, so that an interruption leaves no partial file.
 
-mirror.json                       the registry, the last serial, the keys that are trusted
-feed/0000000001-0000000100.json   the pages of the feed as they were signed, each with its signature beside it
-skills/owner/repo/skill.json      each listing as the registry serves it, or why it is gone
-contents/ab/cdef….tar.gz          the bytes of versions by their digest, as archives: nothing is unpacked
-blocklist.json                    the blocklist as it was signed, with its signature beside it
+mirror.json                       the registry, the last serial and the trusted keys
+feed/0000000001-0000000100.json   the signed pages of the change feed, each with its signature beside it
+skills/owner/repo/skill.json      each listing as the registry serves it, or the reason why it is gone
+contents/ab/cdef….tar.gz          the contents of versions by digest, as archives that are never unpacked
+blocklist.json                    the signed blocklist, with its signature beside it
 """
 
 import os
@@ -20,72 +20,66 @@ STATE, SKILLS = "mirror.json", "skills"
 WITHDRAWN = "withdrawn"
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """How far the mirror is, and whom it trusts."""
+class MirrorState(msgspec.Struct, frozen=True):
+    """The last applied serial and the trusted keys."""
 
     registry: str
     serial: int
     keys: dict[str, str]
 
 
-class Folder:
-    """A mirror on disk."""
-
+class MirrorFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def read_state(self) -> Kept | None:
-        """None if nothing was ever kept here. Raises Conflict if the folder is something else."""
+    def read_state(self) -> MirrorState | None:
+        """Return None for a new or empty folder. Raises Conflict if the folder is not a mirror."""
         file = self.root / STATE
         if not file.exists():
             if self.root.exists() and any(self.root.iterdir()):
-                raise Conflict(f"{self.root} is not empty and holds no mirror.", code="not_a_mirror")
+                raise Conflict(f"{self.root} is not empty and is not a mirror.", code="not_a_mirror")
             return None
         try:
-            return msgspec.json.decode(file.read_bytes(), type=Kept)
+            return msgspec.json.decode(file.read_bytes(), type=MirrorState)
         except msgspec.DecodeError as problem:
             raise Conflict(f"{file} cannot be read: {problem}", code="not_a_mirror") from problem
 
-    def write_state(self, state: Kept) -> None:
-        """The last thing that is written of a page."""
+    def write_state(self, state: MirrorState) -> None:
+        """Record a page as applied; call this after everything else of the page is written."""
         self._write(Path(STATE), msgspec.json.format(msgspec.json.encode(state)))
 
-    def keep_page(self, first: int, last: int, body: bytes, signature: str) -> None:
-        """A page of the feed, as proof."""
+    def save_page(self, first: int, last: int, body: bytes, signature: str) -> None:
         name = f"{first:010d}-{last:010d}"
         self._write(Path("feed") / f"{name}.sig", signature.encode())
         self._write(Path("feed") / f"{name}.json", body)
 
-    def keep_blocklist(self, body: bytes, signature: str) -> None:
-        """The blocklist, as proof."""
+    def save_blocklist(self, body: bytes, signature: str) -> None:
         self._write(Path("blocklist.sig"), signature.encode())
         self._write(Path("blocklist.json"), body)
 
-    def keep_skill(self, name: str, document: object) -> None:
-        """A listing, or why it is gone."""
+    def save_skill(self, name: str, document: object) -> None:
+        """Write a listing, or the reason why it is gone."""
         self._write(self._skill(name), msgspec.json.format(msgspec.json.encode(document)))
 
     def drop_skill(self, name: str) -> None:
-        """A name that leads to nothing."""
         (self.root / self._skill(name)).unlink(missing_ok=True)
 
     def has_content(self, digest: str) -> bool:
-        """Whether these bytes are here; they were checked when they came."""
+        """Return whether a content is stored; contents are verified before they are saved."""
         return (self.root / self._content(digest)).exists()
 
-    def keep_content(self, digest: str, archive: bytes) -> None:
-        """The bytes of a version."""
+    def save_content(self, digest: str, archive: bytes) -> None:
         self._write(self._content(digest), archive)
 
     def drop_contents(self, digests: Set[str]) -> None:
-        """Bytes that nobody is to have any more, unless another listing is still given out with them."""
+        """Delete contents that were withdrawn or blocked, unless another listing still uses them."""
         here = {digest for digest in digests if self.has_content(digest)}
         if here:
             for digest in here - self._digests_in_use():
                 (self.root / self._content(digest)).unlink(missing_ok=True)
 
     def digests_of(self, name: str) -> set[str]:
-        """The contents of the versions of a listing that may be had, as it was kept."""
+        """Return the contents of the listing's versions that are not withdrawn, as stored."""
         file = self.root / self._skill(name)
         return _digests_in(file) if file.exists() else set()
 
@@ -93,7 +87,7 @@ class Folder:
         return {digest for file in (self.root / SKILLS).rglob("*.json") for digest in _digests_in(file)}
 
     def _skill(self, name: str) -> Path:
-        # A name comes from outside: quoted, none of its parts can lead anywhere else.
+        # Names are untrusted: quoting keeps every part inside the folder.
         parts = [_quoted(part) for part in name.split("/")]
         return Path(SKILLS, *parts[:-1], f"{parts[-1]}.json")
 
@@ -101,16 +95,16 @@ class Folder:
         plain = digest.removeprefix("sha256:")
         return Path("contents", plain[:2], f"{plain[2:]}.tar.gz")
 
-    def _write(self, place: Path, data: bytes) -> None:
-        """Whole or not at all."""
-        file = self.root / place
+    def _write(self, path: Path, data: bytes) -> None:
+        """Replace a file atomically."""
+        file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_name(f".{file.name}.new")
-        with fresh.open("wb") as stream:
+        temporary = file.with_name(f".{file.name}.new")
+        with temporary.open("wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        fresh.replace(file)
+        temporary.replace(file)
 
 
 def _quoted(part: str) -> str:

@@ -1,4 +1,4 @@
-"""When to stop: on a signal, or when the supervisor that holds our standard input is gone."""
+"""Event loop and graceful shutdown: on a signal, or when the supervisor holding standard input has ended."""
 
 import asyncio
 import signal
@@ -9,32 +9,32 @@ from typing import Any, TypeVar
 import typer
 import uvloop
 
-from assay.cli.ui.exits import Exit
+from assay.cli.ui.exit_codes import Exit
 
 Result = TypeVar("Result")
 
 
-def run_until_done(work: Coroutine[Any, Any, Result]) -> Result:
-    """The one event loop of a process."""
+def run_async(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in the process's event loop."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)
 
 
 def run_command(work: Coroutine[Any, Any, Result]) -> Result:
-    """The same for work that Ctrl-C ends: it has the code that shells know, which no outcome has."""
+    """Run a coroutine; on Ctrl-C, exit with code 130."""
     try:
-        return run_until_done(work)
+        return run_async(work)
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
 def stopping_event(*, supervised: bool) -> asyncio.Event:
-    """An event that is set when this process should finish its work and leave."""
+    """Return an event that is set when this process should finish its work and exit."""
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     if supervised:
-        # The supervisor never writes: the pipe becomes readable only when it has ended.
+        # The supervisor never writes to the pipe: it becomes readable only when the supervisor has ended.
         loop.add_reader(sys.stdin.fileno(), _orphaned, loop, stopping)
     return stopping
 

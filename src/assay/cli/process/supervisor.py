@@ -1,4 +1,4 @@
-"""Keeps processes alive: what ends without being asked to is reported and started again."""
+"""Supervision of child processes and the embedded PostgreSQL: report an unexpected end, and restart."""
 
 import asyncio
 import sys
@@ -6,18 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from subprocess import PIPE
 
+from assay.concurrency import wait_or_stop
 from assay.model.errors import Unavailable
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 
 STOP_SECONDS = 40
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 30
 HEALTHY_AFTER_SECONDS = 60
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Child:
-    """A command of ours that runs as a process of its own."""
+    """An `assay` command that runs in its own process."""
 
     name: str
     arguments: tuple[str, ...]
@@ -25,7 +26,7 @@ class Child:
 
 
 async def keep_alive(child: Child, stopping: asyncio.Event, report: Report) -> None:
-    """Run it; restart it with growing pauses whenever it ends; stop it gently when asked."""
+    """Run a child, restart it with growing pauses whenever it ends, and terminate it on `stopping`."""
     pause = FIRST_PAUSE_SECONDS
     while not stopping.is_set():
         started = asyncio.get_running_loop().time()
@@ -36,37 +37,37 @@ async def keep_alive(child: Child, stopping: asyncio.Event, report: Report) -> N
             *child.arguments,
             stdin=PIPE,
             pass_fds=child.inherited,
-            # A session of its own: Ctrl-C reaches only the supervisor, which stops things in order.
+            # In its own session, Ctrl-C reaches only the supervisor, which stops the children in order.
             start_new_session=True,
         )
         code = await _ended_or_stopped(process, stopping)
         if code is None:
             return
         lived = asyncio.get_running_loop().time() - started
-        pause = FIRST_PAUSE_SECONDS if lived > HEALTHY_AFTER_SECONDS else min(pause * 2, LONGEST_PAUSE_SECONDS)
-        report(f"{child.name} ended with {_describe(code)}; starting it again in {pause:.0f} s")
-        await _wait(stopping, pause)
+        pause = FIRST_PAUSE_SECONDS if lived > HEALTHY_AFTER_SECONDS else min(pause * 2, MAX_PAUSE_SECONDS)
+        report(f"{child.name} ended with {_describe(code)}; restarting it in {pause:.0f} s")
+        await wait_or_stop(stopping, pause)
 
 
-async def keep_server_alive(server: Server, stopping: asyncio.Event, report: Report) -> None:
-    """Start the embedded PostgreSQL again if it dies; it recovers by itself."""
-    while not await _wait(stopping, 1):
+async def keep_server_alive(server: EmbeddedServer, stopping: asyncio.Event, report: Report) -> None:
+    """Restart the embedded PostgreSQL if it ends; it recovers its data by itself."""
+    while not await wait_or_stop(stopping, 1):
         if await asyncio.to_thread(server.is_running):
             continue
-        report("PostgreSQL has ended; starting it again")
+        report("PostgreSQL has ended; restarting it")
         try:
             await asyncio.to_thread(server.start)
-            report("PostgreSQL is back")
+            report("PostgreSQL is running again")
         except Unavailable as problem:
             report(problem.message)
 
 
 async def _ended_or_stopped(process: asyncio.subprocess.Process, stopping: asyncio.Event) -> int | None:
-    """The exit code if it ended by itself; None if it was stopped because we stop."""
+    """Return the exit code if the process ended by itself; None after terminating it because of `stopping`."""
     ended = asyncio.create_task(process.wait())
-    asked = asyncio.create_task(stopping.wait())
-    await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
+    stop_requested = asyncio.create_task(stopping.wait())
+    await asyncio.wait({ended, stop_requested}, return_when=asyncio.FIRST_COMPLETED)
+    stop_requested.cancel()
     if ended.done() and not stopping.is_set():
         return ended.result()
     if not ended.done():
@@ -77,14 +78,6 @@ async def _ended_or_stopped(process: asyncio.subprocess.Process, stopping: async
             process.kill()
             await ended
     return None
-
-
-async def _wait(stopping: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(stopping.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
 
 
 def _describe(code: int) -> str:

@@ -1,1 +1,1 @@
-"""`assay queue`: the queue for people who watch it, and for admins who steer it. Each verb is a function."""
+"""`assay queue`: watch and manage the submission queue."""

@@ -1,11 +1,10 @@
-"""The verbs of `assay queue`."""
+"""The subcommands of `assay queue`."""
 
 import typer
 
-from assay.cli.queue.change import back, dequeue, front, hold
+from assay.cli.queue.change import back, dequeue, front, hold, pause, resume
 from assay.cli.queue.lists import list_submissions, stuck
 from assay.cli.queue.overview import overview
-from assay.cli.queue.pauses import pause, resume
 from assay.cli.queue.requeue import requeue
 from assay.cli.queue.show import show
 

@@ -1,4 +1,4 @@
-"""`assay queue`: how the queue is, once or live."""
+"""`assay queue`: an overview of the queue, once or live."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from assay.cli.process.stopping import run_until_done
-from assay.cli.queue.table import submission_table
-from assay.cli.registry.admissions import SUBMISSIONS
+from assay.cli.process.stopping import run_async
+from assay.cli.queue.lists import submission_table
 from assay.cli.registry.client import Registry, open_registry
 from assay.cli.registry.errors import Json
-from assay.cli.registry.responses import HealthRead, PageRead, PausedRead, read
+from assay.cli.registry.responses import HealthResponse, PageResponse, PausedResponse, read_response
+from assay.cli.registry.submissions import SUBMISSIONS
 from assay.cli.ui.options import AsJson, Url
 from assay.cli.ui.terminal import cell, open_console, print_json
-from assay.cli.ui.times import shown_duration
+from assay.cli.ui.times import format_duration
 from assay.model.errors import NotFound, Unavailable
-from assay.model.submission import Category
+from assay.model.submission import StateGroup
 
 REFRESH_SECONDS = 2
-SHOWN = 10
+MAX_SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The answers of one moment, or nearly; an old registry says nothing of its health."""
+    """Responses read at about the same time; `health` is None for an older registry."""
 
     stats: Json
     health: Json | None
@@ -39,19 +39,20 @@ class Overview:
 
 def overview(
     ctx: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="Show it once, also on a terminal.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the overview once, even on a terminal.")] = False,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch the queue; with the key of the registry, steer it.
+    """Watch the queue; with the internal key, manage it.
 
-    Without a verb: how many submissions stand where, what is wrong, what is under way; live on a terminal.
+    Without a subcommand, show the number of submissions per state, alarms, and the submissions in progress. On a
+    terminal, the overview is updated until Ctrl-C.
     """
     if ctx.invoked_subcommand is not None:
         return
     console = open_console()
     try:
-        run_until_done(_watch(console, url, is_live=console.is_interactive and not once, as_json=as_json))
+        run_async(_watch(console, url, is_live=console.is_interactive and not once, as_json=as_json))
     except KeyboardInterrupt:
         raise typer.Exit from None
 
@@ -81,8 +82,8 @@ async def _read(registry: Registry) -> Overview:
     stats, health, active, newest = await asyncio.gather(
         registry.get(f"{SUBMISSIONS}/stats"),
         _health(registry),
-        registry.get(SUBMISSIONS, category=Category.ACTIVE.value, sort="processingOrder", limit=SHOWN),
-        registry.get(SUBMISSIONS, limit=SHOWN),
+        registry.get(SUBMISSIONS, category=StateGroup.ACTIVE.value, sort="processingOrder", limit=MAX_SHOWN),
+        registry.get(SUBMISSIONS, limit=MAX_SHOWN),
     )
     return Overview(stats, health, active, newest)
 
@@ -105,38 +106,38 @@ def _document(seen: Overview) -> Json:
 
 
 def _render(seen: Overview, console: Console) -> RenderableType:
-    health = read(HealthRead, seen.health) if seen.health is not None else None
-    lines = _health_lines(health) if health else [Text("This registry does not say how its queue is.")]
+    health = read_response(HealthResponse, seen.health) if seen.health is not None else None
+    lines = _health_lines(health) if health else [Text("This registry does not report the health of its queue.")]
     return Group(_counts(seen.stats), *lines, Text(), _submissions(seen, console))
 
 
 def _counts(stats: Json) -> Text:
-    named = [f"{stats[category.value]:,} {category.value}" for category in Category]
+    named = [f"{stats[category.value]:,} {category.value}" for category in StateGroup]
     return cell(f"{stats['total']:,} submissions: {', '.join(named)}; {stats['skills']:,} skills are listed.")
 
 
-def _health_lines(health: HealthRead) -> list[Text]:
-    state = cell("The queue is degraded.", "red") if health.degraded else cell("The queue is well.", "green")
+def _health_lines(health: HealthResponse) -> list[Text]:
+    state = cell("The queue is degraded.", "red") if health.degraded else cell("The queue is healthy.", "green")
     oldest, drain = health.oldest_waiting, health.drain_rate
-    waited = f", the oldest for {shown_duration(oldest.age_ms)}" if oldest else ""
-    waiting = f"{health.waiting:,} wait{waited}. Decided: {drain.last_1h:,} in 1 h, {drain.last_6h:,} in 6 h."
+    waited = f", the oldest for {format_duration(oldest.age_ms)}" if oldest else ""
+    waiting = f"{health.waiting:,} waiting{waited}. Decided: {drain.last_1h:,} in 1 h, {drain.last_6h:,} in 6 h."
     return [state, cell(waiting), *_pause_line(health.paused), *_alarm_lines(health)]
 
 
-def _pause_line(paused: PausedRead | None) -> list[Text]:
+def _pause_line(paused: PausedResponse | None) -> list[Text]:
     return [cell(f"Paused until {_moment(paused.until)}: {paused.reason}", "yellow")] if paused else []
 
 
-def _alarm_lines(health: HealthRead) -> list[Text]:
-    """A pause is an alarm, too, but has a line of its own."""
+def _alarm_lines(health: HealthResponse) -> list[Text]:
+    """Return a line per alarm, except for a pause, which has its own line."""
     colour = "red" if health.degraded else "yellow"
     alarms = [each for each in health.alarms if health.paused is None or each.code != "paused"]
     return [cell(f"{each.code}: {each.message} (since {_moment(each.since)})", colour) for each in alarms]
 
 
 def _submissions(seen: Overview, console: Console) -> Table:
-    """What is under way, in the order of processing, and then the newest."""
-    active, newest = read(PageRead, seen.active), read(PageRead, seen.newest)
+    """Return the submissions in progress, in processing order, followed by the newest."""
+    active, newest = read_response(PageResponse, seen.active), read_response(PageResponse, seen.newest)
     positions = {**newest.queue_positions, **active.queue_positions}
     rows = {each.id: each for each in (*active.submissions, *newest.submissions)}
     return submission_table(console, list(rows.values()), positions)

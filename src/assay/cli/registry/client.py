@@ -1,4 +1,4 @@
-"""A registry over HTTP: one address, bounded waits, and errors of the kinds that the exit codes know."""
+"""HTTP client of a registry, with bounded retries; failures raise the errors that have exit codes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -9,85 +9,82 @@ from uuid import UUID
 
 import aiohttp
 
-from assay.cli.registry.address import address_of, bad_address
-from assay.cli.registry.errors import Json, NoAnswer, read_object, read_refusal, stranger
-from assay.cli.ui.terminal import say
+from assay.cli.registry.address import invalid_url, registry_url
+from assay.cli.registry.errors import Json, RegistryUnreachable, not_a_registry, read_object, read_refusal
+from assay.cli.ui.terminal import print_note
 from assay.model.errors import Unavailable
 
-# The registry itself gives GitHub 30 seconds to show a repository, and a large archive takes its time to go out.
+# The registry allows GitHub 30 seconds to list a repository, and uploading a large archive takes time.
 TIMEOUT = aiohttp.ClientTimeout(total=120, sock_connect=10)
-TRIES, LONGEST_PAUSE_SECONDS = 4, 60
+TRIES, MAX_PAUSE_SECONDS = 4, 60
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a registry answered."""
-
+class RegistryResponse:
     status: int
     body: Json
 
 
 @dataclass(frozen=True)
 class Registry:
-    """A registry at an address."""
-
     base_url: str
     session: aiohttp.ClientSession
-    _said: set[str] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
 
     async def get(self, path: str, **query: object) -> Json:
-        """Read something; what is None is not asked for."""
-        given = {name: str(value) for name, value in query.items() if value is not None}
-        return (await self._ask("GET", path, lambda: {"params": given})).body
+        """Send a GET request; parameters that are None are omitted."""
+        params = {name: str(value) for name, value in query.items() if value is not None}
+        return (await self._request("GET", path, lambda: {"params": params})).body
 
-    async def post(self, path: str, body: Mapping[str, object]) -> Answer:
-        """Ask for something to be done; what is None is left out."""
-        given = {name: value for name, value in body.items() if value is not None}
-        return await self._ask("POST", path, lambda: {"json": given})
+    async def post(self, path: str, body: Mapping[str, object]) -> RegistryResponse:
+        """Send a POST request with a JSON body; fields that are None are omitted."""
+        fields = {name: value for name, value in body.items() if value is not None}
+        return await self._request("POST", path, lambda: {"json": fields})
 
     async def delete(self, path: str) -> Json:
-        """Ask for something to be ended."""
-        return (await self._ask("DELETE", path, dict)).body
+        return (await self._request("DELETE", path, dict)).body
 
-    async def upload(self, path: str, archive: bytes, filename: str, **fields: str | None) -> Answer:
-        """Send an archive as a form."""
+    async def upload(self, path: str, archive: bytes, filename: str, **fields: str | None) -> RegistryResponse:
+        """Send an archive as a multipart form; fields that are None are omitted."""
 
         def form() -> Json:
             data = aiohttp.FormData({name: value for name, value in fields.items() if value is not None})
             data.add_field("archive", archive, filename=filename, content_type="application/gzip")
             return {"data": data}
 
-        return await self._ask("POST", path, form)
+        return await self._request("POST", path, form)
 
     def page_of(self, submission_id: UUID) -> str:
-        """Where people look at a submission."""
+        """Return the URL of a submission's page."""
         return f"{self.base_url}/submissions/{submission_id}"
 
     @asynccontextmanager
-    async def opened(self, method: str, path: str, **given: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """An answer that has begun, if it is no refusal; a registry that is away, or none, is told in words."""
+    async def open_response(self, method: str, path: str, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Yield a successful response before its body is read. Raises the error that a refusal or a failure means."""
+        url = f"{self.base_url}{path}"
         try:
-            # Never redirected: the proof is for this address only.
-            async with self.session.request(method, f"{self.base_url}{path}", allow_redirects=False, **given) as answer:
-                if answer.status >= 300:
-                    raise await read_refusal(answer, self.base_url)
-                yield answer
+            # Redirects are not followed: the credentials are for this address only.
+            async with self.session.request(method, url, allow_redirects=False, **options) as response:
+                if response.status >= 300:
+                    raise await read_refusal(response, self.base_url)
+                yield response
         except aiohttp.InvalidURL:
-            raise bad_address(self.base_url) from None
+            raise invalid_url(self.base_url) from None
         except aiohttp.ClientSSLError as problem:
-            raise NoAnswer(f"{self.base_url} cannot be trusted.", cause=str(problem)) from None
+            raise RegistryUnreachable(f"The certificate of {self.base_url} is not valid.", cause=str(problem)) from None
         except (aiohttp.ClientConnectionError, TimeoutError):
-            raise NoAnswer(f"No Assay answers at {self.base_url}: start it with `make up`.") from None
+            message = f"No registry answers at {self.base_url}: start it with `make up`, or set --url."
+            raise RegistryUnreachable(message) from None
         except (aiohttp.ClientError, ValueError):
-            raise stranger(self.base_url) from None
+            raise not_a_registry(self.base_url) from None
 
-    async def _ask(self, method: str, path: str, given: Callable[[], Json]) -> Answer:
-        """Everything may be asked twice, so what is unavailable is asked for again when it says, a few times."""
+    async def _request(self, method: str, path: str, options: Callable[[], Json]) -> RegistryResponse:
+        """Send a request, retrying a few times after the requested delay; all requests are idempotent."""
         tries_left = TRIES
         while True:
             try:
-                async with self.opened(method, path, timeout=TIMEOUT, **given()) as answer:
-                    return Answer(answer.status, await read_object(answer))
+                async with self.open_response(method, path, timeout=TIMEOUT, **options()) as response:
+                    return RegistryResponse(response.status, await read_object(response))
             except Unavailable as error:
                 tries_left -= 1
                 if not tries_left or not _is_worth_waiting_for(error):
@@ -95,20 +92,20 @@ class Registry:
                 await self._pause(error)
 
     async def _pause(self, error: Unavailable) -> None:
-        """Says why, once: many requests may wait for the same."""
-        if error.message not in self._said:
-            self._said.add(error.message)
-            say(f"{error.message} Asking again in {error.retry_after_seconds:.0f} s.")
+        """Wait, after printing the reason once: many requests may wait for the same one."""
+        if error.message not in self._noted:
+            self._noted.add(error.message)
+            print_note(f"{error.message} Retrying in {error.retry_after_seconds:.0f} s.")
         await asyncio.sleep(error.retry_after_seconds)
 
 
 @asynccontextmanager
-async def open_registry(url: str | None, proof: Mapping[str, str] | None = None) -> AsyncIterator[Registry]:
-    """The registry at this address, or the one of this machine; the proof goes along with every request."""
-    async with aiohttp.ClientSession(headers=proof) as session:
-        yield Registry(address_of(url), session)
+async def open_registry(url: str | None, headers: Mapping[str, str] | None = None) -> AsyncIterator[Registry]:
+    """Connect to the registry at `url`, or to the one on this machine, sending `headers` with every request."""
+    async with aiohttp.ClientSession(headers=headers) as session:
+        yield Registry(registry_url(url), session)
 
 
 def _is_worth_waiting_for(error: Unavailable) -> bool:
-    """A refusal with a time that is near; who is not there at all has given none."""
-    return not isinstance(error, NoAnswer) and error.retry_after_seconds <= LONGEST_PAUSE_SECONDS
+    """Return whether the registry is reachable and asked to be retried soon."""
+    return not isinstance(error, RegistryUnreachable) and error.retry_after_seconds <= MAX_PAUSE_SECONDS

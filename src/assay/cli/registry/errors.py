@@ -1,4 +1,4 @@
-"""From a refusal over HTTP to the error that it means."""
+"""Conversion of HTTP error responses to the errors they mean."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from assay.model.errors import (
 )
 
 Json = dict[str, Any]
-LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 KINDS: dict[int, type[AssayError]] = {
     400: Invalid,
     403: Forbidden,
@@ -34,57 +34,59 @@ KINDS: dict[int, type[AssayError]] = {
 }
 
 
-class NoAnswer(Unavailable):
-    """No registry answers at the address."""
+class RegistryUnreachable(Unavailable):
+    """No registry answers at the URL."""
 
     code = "no_answer"
 
 
-async def read_refusal(answer: aiohttp.ClientResponse, base_url: str) -> AssayError:
-    """Status, `Retry-After` and problem body as an error."""
-    if 300 <= answer.status < 400:
-        elsewhere = answer.headers.get("Location", "another address")
-        return NoAnswer(f"{base_url} sends you on to {elsewhere}: give that address.")
-    if answer.status == 401:
-        return Unauthenticated(f"{base_url} does not accept this key: set ASSAY_INTERNAL_KEY to its own.")
-    problem = await _read_problem(answer)
+async def read_refusal(response: aiohttp.ClientResponse, base_url: str) -> AssayError:
+    """Return the error for a response: from its status, `Retry-After` and problem document."""
+    if 300 <= response.status < 400:
+        location = response.headers.get("Location", "another URL")
+        return RegistryUnreachable(f"{base_url} redirects to {location}: use that URL instead.")
+    if response.status == 401:
+        return Unauthenticated(f"{base_url} does not accept this key: set ASSAY_INTERNAL_KEY to the registry's key.")
+    problem = await _read_problem(response)
     if problem is None:
-        return stranger(base_url)
+        return not_a_registry(base_url)
     detail, code = problem
-    if kind := KINDS.get(answer.status):
+    if kind := KINDS.get(response.status):
         return kind(detail, code=code)
-    seconds = _retry_after_seconds(answer)
-    if answer.status == 429:
+    seconds = _retry_after_seconds(response)
+    if response.status == 429:
         return Throttled(detail, retry_after_seconds=seconds, code=code)
     return Unavailable(detail, retry_after_seconds=seconds, code=code)
 
 
-async def read_object(answer: aiohttp.ClientResponse) -> Json:
-    """The JSON object of an answer; ValueError if it is something else, or without end."""
+async def read_object(response: aiohttp.ClientResponse) -> Json:
+    """Return the JSON object in a response. Raises ValueError if it is anything else, or too large."""
     content = bytearray()
-    async for chunk in answer.content.iter_any():
+    async for chunk in response.content.iter_any():
         content += chunk
-        if len(content) > LARGEST_ANSWER_BYTES:
-            raise ValueError("too large for an answer of a registry")
-    read = json.loads(content)
-    if not isinstance(read, dict):
+        if len(content) > MAX_RESPONSE_BYTES:
+            raise ValueError("response too large")
+    document = json.loads(content)
+    if not isinstance(document, dict):
         raise ValueError("not an object")
-    return read
+    return document
 
 
-def stranger(base_url: str) -> NoAnswer:
-    """Something answers, but not as a registry does."""
-    return NoAnswer(f"What answers at {base_url} is not a healthy Assay.", retry_after_seconds=math.inf)
+def not_a_registry(base_url: str) -> RegistryUnreachable:
+    """Return the error for a server that responds, but not like a registry."""
+    return RegistryUnreachable(
+        f"The server at {base_url} does not respond like an Assay registry.", retry_after_seconds=math.inf
+    )
 
 
-async def _read_problem(answer: aiohttp.ClientResponse) -> tuple[str, str] | None:
-    """Detail and code; None if the body has none."""
+async def _read_problem(response: aiohttp.ClientResponse) -> tuple[str, str] | None:
+    """Return detail and code of the problem document; None if there is none."""
     with suppress(ValueError, KeyError):
-        problem = await read_object(answer)
+        problem = await read_object(response)
         return str(problem["detail"]), str(problem["code"])
     return None
 
 
-def _retry_after_seconds(answer: aiohttp.ClientResponse) -> float:
-    given = answer.headers.get("Retry-After", "")
-    return float(given) if given.isascii() and given.isdigit() else math.inf
+def _retry_after_seconds(response: aiohttp.ClientResponse) -> float:
+    value = response.headers.get("Retry-After", "")
+    return float(value) if value.isascii() and value.isdigit() else math.inf

@@ -1,4 +1,4 @@
-"""Skills in folders of this machine: found, held against the limits, packed so that equal files are equal bytes."""
+"""Skills in local folders: finding them, checking the limits, and packing them reproducibly."""
 
 import gzip
 import io
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay.fetch.limits import Limits
-from assay.fetch.paths import folder_of, problem_with
+from assay.fetch.paths import folder_of, path_problem
 from assay.model.errors import Invalid
 
 SKILL = "SKILL.md"
@@ -19,7 +19,7 @@ EXECUTABLE, PLAIN = 0o755, 0o644
 
 @dataclass(frozen=True)
 class LocalSkill:
-    """A folder with a SKILL.md, and the files of it that are sent, by their path below it."""
+    """A folder with a SKILL.md, and the files to send, as paths below the folder."""
 
     folder: Path
     files: tuple[str, ...]
@@ -27,13 +27,12 @@ class LocalSkill:
 
     @property
     def name(self) -> str:
-        """What the folder is called."""
         return self.folder.name or "skill"
 
 
 @dataclass(frozen=True)
-class Found:
-    """The skills of a folder, and what of it is not sent."""
+class LocalSkills:
+    """The skills of a folder, and descriptions of everything that is not sent."""
 
     skills: tuple[LocalSkill, ...]
     left_out: tuple[str, ...]
@@ -41,42 +40,42 @@ class Found:
 
 @dataclass
 class _Tree:
-    """Paths below a folder. What is odd is a link, a device or the like."""
+    """Paths below a folder; `special` are links, devices and the like."""
 
     files: list[str] = field(default_factory=list)
-    odd: list[str] = field(default_factory=list)
+    special: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
 
 
-def find_skills(folder: Path, limits: Limits, *, nested: bool) -> Found:
-    """The skill in this folder, or else all below it; `nested` asks for those inside a skill, too.
+def find_skills(folder: Path, limits: Limits, *, nested: bool) -> LocalSkills:
+    """Return the skill in this folder, or else all skills below it; `nested` includes skills inside a skill.
 
-    Invalid names what cannot be sent: a link, a file too many or too large, a path that would be refused.
+    Raises Invalid, naming the file that cannot be sent: a link, an exceeded limit, or an unsafe path.
     """
     root = folder.resolve()
     tree = _walk(root, limits)
-    homes = {folder_of(path) for path in (*tree.files, *tree.odd) if path.rpartition("/")[2] == SKILL}
-    if not homes:
-        raise Invalid(f"{str(folder)!r} holds no {SKILL}, and no folder below it does.", code="no_skill")
-    wanted = [""] if "" in homes and not nested else sorted(homes)
-    files, odd = by_home(tree.files, homes), by_home(tree.odd, homes)
-    for home in wanted:
-        if odd[home]:
-            raise Invalid(f"{str(root / odd[home][0])!r} is a link or a device: only files can be sent.")
-    skills = tuple(checked_skill(root / home, home, files[home], limits) for home in wanted)
-    inside = sorted(homes - set(wanted))
-    return Found(skills, (*tree.hidden, *odd[None], *(f"{home}, a skill of its own" for home in inside)))
+    skill_folders = {folder_of(path) for path in (*tree.files, *tree.special) if path.rpartition("/")[2] == SKILL}
+    if not skill_folders:
+        raise Invalid(f"There is no {SKILL} in or below {str(folder)!r}.", code="no_skill")
+    selected = [""] if "" in skill_folders and not nested else sorted(skill_folders)
+    files, special = group_by_skill(tree.files, skill_folders), group_by_skill(tree.special, skill_folders)
+    for each in selected:
+        if special[each]:
+            raise Invalid(f"{str(root / special[each][0])!r} is a link or a device: only regular files can be sent.")
+    skills = tuple(checked_skill(root / each, each, files[each], limits) for each in selected)
+    nested_skills = [f"{each} (a separate skill)" for each in sorted(skill_folders - set(selected))]
+    return LocalSkills(skills, (*tree.hidden, *special[None], *nested_skills))
 
 
 def pack(skill: LocalSkill, limits: Limits) -> bytes:
-    """A tar.gz with no times, no owners and no chance in it."""
+    """Return a reproducible tar.gz: without times or owners, so that equal files give equal bytes."""
     buffer = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=buffer, mode="wb", filename="", mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w") as archive,
     ):
         for path in skill.files:
-            content = content_of(skill.folder / path, limits)
+            content = read_content(skill.folder / path, limits)
             entry = tarfile.TarInfo(f"{skill.name}/{path}")
             entry.size = len(content)
             entry.mode = EXECUTABLE if os.access(skill.folder / path, os.X_OK) else PLAIN
@@ -85,53 +84,55 @@ def pack(skill: LocalSkill, limits: Limits) -> bytes:
 
 
 def _walk(root: Path, limits: Limits) -> _Tree:
-    """Everything below a folder; what is hidden is not looked into."""
+    """List everything below a folder, except the content of hidden folders."""
     tree, folders = _Tree(), [""]
     while folders:
         folder = folders.pop()
-        for entry in entries_of(root / folder):
+        for entry in list_entries(root / folder):
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name.startswith("."):
                 tree.hidden.append(path)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(path)
             else:
-                (tree.files if entry.is_file(follow_symlinks=False) else tree.odd).append(path)
-        if len(tree.files) + len(tree.odd) + len(folders) > limits.archive_entries:
-            raise Invalid(f"{str(root)!r} holds more than {limits.archive_entries:,} files: name the skill's folder.")
-    for paths in (tree.files, tree.odd, tree.hidden):
+                (tree.files if entry.is_file(follow_symlinks=False) else tree.special).append(path)
+        if len(tree.files) + len(tree.special) + len(folders) > limits.archive_entries:
+            raise Invalid(
+                f"{str(root)!r} contains more than {limits.archive_entries:,} files: pass the folder of the skill."
+            )
+    for paths in (tree.files, tree.special, tree.hidden):
         paths.sort()
     return tree
 
 
-def entries_of(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder; Invalid if it cannot be read."""
+def list_entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder. Raises Invalid if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
     except OSError as problem:
-        raise _unreadable(folder, problem) from None
+        raise _unreadable_error(folder, problem) from None
 
 
-def by_home(paths: Iterable[str], homes: set[str]) -> defaultdict[str | None, list[str]]:
-    """Paths by the innermost skill that they are part of; None has those that are part of none."""
+def group_by_skill(paths: Iterable[str], skill_folders: set[str]) -> defaultdict[str | None, list[str]]:
+    """Group paths by the innermost skill folder that contains them; None is the key for the rest."""
     grouped: defaultdict[str | None, list[str]] = defaultdict(list)
     for path in paths:
-        home = folder_of(path)
-        while home and home not in homes:
-            home = folder_of(home)
-        grouped[home if home in homes else None].append(path)
+        skill_folder = folder_of(path)
+        while skill_folder and skill_folder not in skill_folders:
+            skill_folder = folder_of(skill_folder)
+        grouped[skill_folder if skill_folder in skill_folders else None].append(path)
     return grouped
 
 
-def checked_skill(folder: Path, home: str, paths: list[str], limits: Limits) -> LocalSkill:
-    """The skill of these paths, which begin with its home; Invalid names the limit that it breaks."""
-    start = len(home) + 1 if home else 0
+def checked_skill(folder: Path, skill_folder: str, paths: list[str], limits: Limits) -> LocalSkill:
+    """Return the skill with these paths, which start with `skill_folder`. Raises Invalid for an exceeded limit."""
+    start = len(skill_folder) + 1 if skill_folder else 0
     name, files = folder.name or "skill", tuple(path[start:] for path in paths)
     if len(files) > limits.skill_files:
-        raise Invalid(f"{str(folder)!r} holds {len(files):,} files; a skill may have {limits.skill_files:,}.")
+        raise Invalid(f"{str(folder)!r} contains {len(files):,} files; a skill may have {limits.skill_files:,}.")
     for path in files:
-        if problem := problem_with(f"{name}/{path}", limits):
+        if problem := path_problem(f"{name}/{path}", limits):
             raise Invalid(f"The path of {str(folder / path)!r} {problem}.")
     sizes = {path: _size(folder / path) for path in files}
     for path, size in sizes.items():
@@ -151,18 +152,18 @@ def _size(path: Path) -> int:
     try:
         return path.lstat().st_size
     except OSError as problem:
-        raise _unreadable(path, problem) from None
+        raise _unreadable_error(path, problem) from None
 
 
-def content_of(path: Path, limits: Limits) -> bytes:
-    """The bytes of a file, which may have grown since it was found; Invalid if it cannot be read."""
+def read_content(path: Path, limits: Limits) -> bytes:
+    """Return the bytes of a file, checking its size again. Raises Invalid if it cannot be read."""
     try:
         content = path.read_bytes()
     except OSError as problem:
-        raise _unreadable(path, problem) from None
+        raise _unreadable_error(path, problem) from None
     _check_size(path, len(content), limits)
     return content
 
 
-def _unreadable(path: Path, problem: OSError) -> Invalid:
+def _unreadable_error(path: Path, problem: OSError) -> Invalid:
     return Invalid(f"{str(path)!r} cannot be read: {problem.strerror}.")

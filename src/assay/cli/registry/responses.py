@@ -1,4 +1,4 @@
-"""What the commands read in the answers of a registry; what else these say is left alone."""
+"""The parts of a registry's responses that the commands use; unknown fields are ignored."""
 
 from datetime import datetime
 from typing import TypeVar
@@ -9,23 +9,23 @@ import msgspec
 from assay.cli.registry.errors import Json
 from assay.model.errors import Unavailable
 
-Kind = TypeVar("Kind", bound="Read")
+Kind = TypeVar("Kind", bound="RegistryModel")
 
 
-class Read(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Keys are camelCase on the wire."""
+class RegistryModel(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Base of all responses; fields are camelCase in JSON."""
 
 
-class ReasonRead(Read, frozen=True):
-    """Why, and what to do next."""
+class ReasonResponse(RegistryModel, frozen=True):
+    """A reason code with its message and next step."""
 
     code: str
     message: str
     next_step: str | None = None
 
 
-class SubmissionRead(Read, frozen=True):
-    """A submission of a list. States are text: a newer registry may have others."""
+class SubmissionResponse(RegistryModel, frozen=True):
+    """A submission in a list. The state is text, because a newer registry may have other states."""
 
     id: UUID
     repository: str
@@ -34,14 +34,12 @@ class SubmissionRead(Read, frozen=True):
     state: str
     source: str
     score: int | None
-    reason: ReasonRead | None
+    reason: ReasonResponse | None
     created_at: datetime
     updated_at: datetime
 
 
-class FindingRead(Read, frozen=True):
-    """What a rule saw, and where."""
-
+class FindingResponse(RegistryModel, frozen=True):
     rule_id: str
     severity: str
     confidence: float
@@ -50,14 +48,12 @@ class FindingRead(Read, frozen=True):
     message: str
 
 
-class ScanRead(Read, frozen=True):
-    """One scan of the content."""
-
-    findings: list[FindingRead]
+class ScanResponse(RegistryModel, frozen=True):
+    findings: list[FindingResponse]
 
 
-class HistoryRead(Read, frozen=True):
-    """One change of state."""
+class HistoryResponse(RegistryModel, frozen=True):
+    """One state change."""
 
     to_state: str
     trigger: str
@@ -65,38 +61,36 @@ class HistoryRead(Read, frozen=True):
     created_at: datetime
 
 
-class TimingsRead(Read, frozen=True):
-    """How long each stage took."""
+class TimingsResponse(RegistryModel, frozen=True):
+    """Milliseconds in each stage."""
 
     ms_in_received: int
     ms_in_scanning: int | None
     total_ms: int
 
 
-class DetailRead(SubmissionRead, frozen=True):
-    """A submission with everything that happened to it."""
+class DetailResponse(SubmissionResponse, frozen=True):
+    """A submission with its history and scan results."""
 
     published_skill_name: str | None
-    state_history: list[HistoryRead]
-    stage_timings: TimingsRead
-    scan_results: list[ScanRead]
+    state_history: list[HistoryResponse]
+    stage_timings: TimingsResponse
+    scan_results: list[ScanResponse]
     position: int | None = None
     eta_seconds: int | None = None
     next_step: str | None = None
 
 
-class PageRead(Read, frozen=True):
-    """A page of submissions."""
-
-    submissions: list[SubmissionRead]
+class PageResponse(RegistryModel, frozen=True):
+    submissions: list[SubmissionResponse]
     total: int
     next_cursor: str | None
     total_is_exact: bool = True
     queue_positions: dict[str, int] = {}
 
 
-class ItemRead(Read, frozen=True):
-    """What became of one of several skills."""
+class ItemResponse(RegistryModel, frozen=True):
+    """The result for one skill of a batch."""
 
     outcome: str
     id: UUID | None = None
@@ -108,62 +102,60 @@ class ItemRead(Read, frozen=True):
     detail: str | None = None
 
 
-class BatchRead(Read, frozen=True):
-    """What became of several skills."""
-
-    results: list[ItemRead]
+class BatchResponse(RegistryModel, frozen=True):
+    results: list[ItemResponse]
 
 
-class AcceptedRead(Read, frozen=True):
-    """What became of a submission."""
+class AcceptedResponse(RegistryModel, frozen=True):
+    """The result of a submission request."""
 
     id: UUID
     state: str
     duplicate: bool
     already_verified: bool
     blocked: bool
-    batch: BatchRead | None = None
+    batch: BatchResponse | None = None
 
 
-class DiscoveredRead(Read, frozen=True):
-    """A skill of a repository."""
+class DiscoveredResponse(RegistryModel, frozen=True):
+    """A skill in a repository."""
 
     name: str
     path: str
 
 
-class DiscoverRead(Read, frozen=True):
-    """The skills of a repository."""
+class DiscoverResponse(RegistryModel, frozen=True):
+    """All skills of a repository."""
 
     repo_url: str
     repository: str
-    skills: list[DiscoveredRead]
+    skills: list[DiscoveredResponse]
 
 
-class EventRead(Read, frozen=True):
-    """A change of state, as it happens."""
+class EventResponse(RegistryModel, frozen=True):
+    """A `state_changed` event."""
 
     submission_id: UUID
     state: str
     at: datetime
 
 
-class HandledRead(Read, frozen=True):
-    """What an admin's request did."""
+class HandledResponse(RegistryModel, frozen=True):
+    """The result of an administrator's request for several submissions."""
 
-    class SkippedRead(Read, frozen=True):
-        """What was left as it is."""
+    class SkippedResponse(RegistryModel, frozen=True):
+        """A submission that was not changed because of its state."""
 
         id: UUID
         state: str
 
     changed: list[UUID]
-    skipped: list[SkippedRead]
+    skipped: list[SkippedResponse]
     missing: list[UUID]
 
 
-class ReprocessedRead(Read, frozen=True):
-    """How many matched, by state, how many of them were given back, and how many are left."""
+class ReprocessedResponse(RegistryModel, frozen=True):
+    """The number of matching submissions by state, and how many were requeued and remain."""
 
     matched: dict[str, int]
     matched_is_exact: bool
@@ -172,22 +164,20 @@ class ReprocessedRead(Read, frozen=True):
     before: datetime
 
 
-class PauseRead(Read, frozen=True):
-    """A pause of the queue."""
-
+class PauseResponse(RegistryModel, frozen=True):
     reason: str
     paused_by: str
     expires_at: datetime
 
 
-class ResumedRead(Read, frozen=True):
-    """The pause that was ended, if there was one."""
+class ResumedResponse(RegistryModel, frozen=True):
+    """The pause that was ended, if the queue was paused."""
 
-    ended: PauseRead | None
+    ended: PauseResponse | None
 
 
-class StuckRead(Read, frozen=True):
-    """A submission that does not move."""
+class StuckResponse(RegistryModel, frozen=True):
+    """A stuck submission."""
 
     id: UUID
     state: str
@@ -196,59 +186,51 @@ class StuckRead(Read, frozen=True):
     why: str
 
 
-class StuckPageRead(Read, frozen=True):
-    """A page of them."""
-
-    stuck: list[StuckRead]
+class StuckPageResponse(RegistryModel, frozen=True):
+    stuck: list[StuckResponse]
     next_cursor: str | None
 
 
-class AlarmRead(Read, frozen=True):
-    """A condition that holds."""
-
+class AlarmResponse(RegistryModel, frozen=True):
     code: str
     message: str
     since: datetime
 
 
-class OldestRead(Read, frozen=True):
-    """The submission that has waited longest."""
-
+class OldestResponse(RegistryModel, frozen=True):
     id: UUID
     state: str
     age_ms: int
 
 
-class DrainRead(Read, frozen=True):
-    """Submissions decided lately."""
+class DrainResponse(RegistryModel, frozen=True):
+    """Submissions decided recently."""
 
     last_1h: int = msgspec.field(name="last1h")
     last_6h: int = msgspec.field(name="last6h")
 
 
-class PausedRead(Read, frozen=True):
-    """Why nothing is claimed, and until when."""
+class PausedResponse(RegistryModel, frozen=True):
+    """The pause in effect."""
 
     reason: str
     until: datetime
 
 
-class HealthRead(Read, frozen=True):
-    """How the queue is."""
+class HealthResponse(RegistryModel, frozen=True):
+    """The health of the queue."""
 
     degraded: bool
-    alarms: list[AlarmRead]
+    alarms: list[AlarmResponse]
     waiting: int
-    oldest_waiting: OldestRead | None
-    drain_rate: DrainRead
-    paused: PausedRead | None
+    oldest_waiting: OldestResponse | None
+    drain_rate: DrainResponse
+    paused: PausedResponse | None
 
 
-def read(kind: type[Kind], answer: Json) -> Kind:
-    """An answer as what it should be."""
+def read_response(kind: type[Kind], response: Json) -> Kind:
+    """Convert a response. Raises Unavailable if it does not have the expected fields."""
     try:
-        return msgspec.convert(answer, kind)
+        return msgspec.convert(response, kind)
     except msgspec.ValidationError as problem:
-        raise Unavailable(
-            "The registry answers in a way that this release does not know.", cause=str(problem)
-        ) from None
+        raise Unavailable("The registry's response has an unknown format.", cause=str(problem)) from None

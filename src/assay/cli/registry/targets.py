@@ -1,4 +1,4 @@
-"""What an argument of `assay submit` means: a repository, a folder in one, or a folder of this machine."""
+"""Arguments of `assay submit`: a repository, a folder in a repository, or a local folder."""
 
 import re
 from contextlib import suppress
@@ -10,14 +10,14 @@ from assay.cli.registry.folder import LocalSkill, find_skills
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 
-SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+", re.ASCII)
-# What begins so is a place on this machine, there or not.
-LOCAL = ("/", ".", "~")
+SHORT_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+", re.ASCII)
+# Arguments with these prefixes are local paths, even if nothing exists there.
+LOCAL_PREFIXES = ("/", ".", "~")
 
 
 @dataclass(frozen=True)
-class RepositoryUrl:
-    """A repository, or a folder in one; the registry says which of its skills there are."""
+class RepositoryTarget:
+    """A repository or a folder in one; the registry finds its skills."""
 
     url: str
 
@@ -26,8 +26,8 @@ class RepositoryUrl:
 
 
 @dataclass(frozen=True)
-class Upload:
-    """A skill of this machine."""
+class FolderTarget:
+    """A local skill."""
 
     skill: LocalSkill
 
@@ -35,50 +35,51 @@ class Upload:
         return str(self.skill.folder)
 
 
-Target = RepositoryUrl | Upload
+Target = RepositoryTarget | FolderTarget
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What is to be sent, and what of the folders is not."""
+    """The targets to submit, and descriptions of the local files that are not sent."""
 
     all: tuple[Target, ...]
     left_out: tuple[str, ...]
 
 
 def read_targets(arguments: list[str], web_url: str, limits: Limits, *, nested: bool) -> Targets:
-    """All arguments, before anything is sent: one that cannot be meant stops everything."""
+    """Read all arguments before anything is sent. Raises Invalid for the first one that is wrong."""
     targets: list[Target] = []
     left_out: list[str] = []
     for argument in arguments:
-        place = None if "://" in argument else _place(argument)
-        if place is None:
-            targets.append(RepositoryUrl(repository_url(argument, web_url)))
+        path = None if "://" in argument else _local_path(argument)
+        if path is None:
+            targets.append(RepositoryTarget(repository_url(argument, web_url)))
             continue
-        if not place.is_dir():
-            raise Invalid(f"{argument!r} is a file: give the folder of the skill.")
-        found = find_skills(place, limits, nested=nested)
-        targets.extend(map(Upload, found.skills))
+        if not path.is_dir():
+            raise Invalid(f"{argument!r} is a file: pass the folder of the skill.")
+        found = find_skills(path, limits, nested=nested)
+        targets.extend(map(FolderTarget, found.skills))
         left_out.extend(found.left_out)
     return Targets(tuple(dict.fromkeys(targets)), tuple(left_out))
 
 
 def repository_url(text: str, web_url: str) -> str:
-    """A URL as it is; `owner/repository` and `github.com/owner/repository` with what is missing."""
+    """Return the complete URL of a repository given as a URL, `owner/repository` or `github.com/owner/repository`."""
     if "://" in text:
         return text
     host = urlsplit(web_url)
     if text.startswith(f"{host.netloc}/"):
         return f"{host.scheme}://{text}"
-    if SHORT.fullmatch(text):
+    if SHORT_NAME.fullmatch(text):
         return f"{web_url}/{text}"
-    what = "There is no such folder" if text.startswith(LOCAL) else "This is no folder and no repository"
-    raise Invalid(f"{what}: {text!r}.")
+    if text.startswith(LOCAL_PREFIXES):
+        raise Invalid(f"There is no folder {text!r}.")
+    raise Invalid(f"{text!r} is neither a folder nor a repository.")
 
 
-def _place(argument: str) -> Path | None:
-    """What is there on this machine, if anything; no home and names that cannot be are nothing."""
+def _local_path(argument: str) -> Path | None:
+    """Return the path if something exists there; None also for invalid paths and a missing home directory."""
     with suppress(OSError, RuntimeError):
-        place = Path(argument).expanduser()
-        return place if place.exists() else None
+        path = Path(argument).expanduser()
+        return path if path.exists() else None
     return None

@@ -1,1 +1,1 @@
-"""`assay review`: what waits for a person, and the person's decision."""
+"""`assay review`: submissions that wait for a person, and the decision on them."""

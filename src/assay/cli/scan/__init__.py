@@ -1,1 +1,1 @@
-"""`assay scan`: the scanner of the registry for authors and continuous integration, without a registry."""
+"""`assay scan`: the registry's scanner for authors and continuous integration, without a registry."""

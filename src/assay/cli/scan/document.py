@@ -1,22 +1,19 @@
-"""A scan for programs: one JSON document, in the words of the API."""
+"""The JSON output of a scan, with the field names of the API."""
 
 from typing import Any
 
 import msgspec
 
 from assay import __version__
-from assay.cli.scan.outcome import Scan
-from assay.cli.scan.skill import Examined, Failed
-from assay.model.capability import Capabilities
-from assay.model.finding import Finding
+from assay.cli.scan.outcome import ScanRun
+from assay.cli.scan.skill import FailedSkill, ScannedSkill
+from assay.model.finding import Capabilities, Finding
 from assay.model.verdict import Outcome
 from assay.scan.rule import Rule
 from assay.scan.scan import ENGINE
 
 
-class CapabilitiesShown(msgspec.Struct, rename="camel"):
-    """What a skill reaches for, whether or not that is bad."""
-
+class CapabilitiesJson(msgspec.Struct, rename="camel"):
     hosts: tuple[str, ...]
     programs: tuple[str, ...]
     environment: tuple[str, ...]
@@ -24,8 +21,8 @@ class CapabilitiesShown(msgspec.Struct, rename="camel"):
     tools: tuple[str, ...]
 
 
-class FindingShown(msgspec.Struct, rename="camel"):
-    """What a rule saw; `replaces` are the ids by which older scanners knew the rule."""
+class FindingJson(msgspec.Struct, rename="camel"):
+    """A finding; `replaces` are the ids of the rule in older scanners."""
 
     rule_id: str
     replaces: tuple[str, ...]
@@ -42,8 +39,8 @@ class FindingShown(msgspec.Struct, rename="camel"):
     region: str | None
 
 
-class SkillShown(msgspec.Struct, rename="camel"):
-    """A skill that was scanned; files of findings are counted from its folder."""
+class SkillJson(msgspec.Struct, rename="camel"):
+    """A scanned skill; files of findings are relative to its folder."""
 
     name: str
     place: str
@@ -54,20 +51,20 @@ class SkillShown(msgspec.Struct, rename="camel"):
     decision: str
     reason: str | None
     has_code: bool
-    findings: list[FindingShown]
-    capabilities: CapabilitiesShown
+    findings: list[FindingJson]
+    capabilities: CapabilitiesJson
 
 
-class ErrorShown(msgspec.Struct, rename="camel"):
-    """What was to be scanned and could not be."""
+class ErrorJson(msgspec.Struct, rename="camel"):
+    """A skill that could not be scanned."""
 
     place: str
     code: str
     message: str
 
 
-class ScanShown(msgspec.Struct, rename="camel"):
-    """One call of the command; equal skills and rules give an equal document."""
+class ScanJson(msgspec.Struct, rename="camel"):
+    """One run of the command; the same skills and rules always give the same document."""
 
     format_version: int
     version: str
@@ -76,34 +73,33 @@ class ScanShown(msgspec.Struct, rename="camel"):
     fail_on: str
     exit_code: int
     counts: dict[str, int]
-    skills: list[SkillShown]
-    errors: list[ErrorShown]
+    skills: list[SkillJson]
+    errors: list[ErrorJson]
 
 
-def scan_document(scan: Scan) -> Any:
-    """What is printed as JSON."""
+def scan_document(scan: ScanRun) -> Any:
     rules = {rule.id: rule for rule in scan.ruleset.rules}
-    words = (Outcome.PASS, Outcome.CONCERNS, Outcome.FAIL)
-    shown = ScanShown(
+    outcomes = (Outcome.PASS, Outcome.CONCERNS, Outcome.FAIL)
+    document = ScanJson(
         format_version=1,
         version=__version__,
         engine=ENGINE,
         ruleset=scan.ruleset.version,
         fail_on=scan.fail_on,
         exit_code=int(scan.exit),
-        counts={word.lower(): scan.counts[word] for word in words} | {"error": len(scan.failed)},
-        skills=[_skill(each, rules) for each in scan.examined],
+        counts={outcome.lower(): scan.counts[outcome] for outcome in outcomes} | {"error": len(scan.failed)},
+        skills=[_skill(each, rules) for each in scan.scanned],
         errors=[_error(each) for each in scan.failed],
     )
-    return msgspec.to_builtins(shown)
+    return msgspec.to_builtins(document)
 
 
-def _skill(skill: Examined, rules: dict[str, Rule]) -> SkillShown:
+def _skill(skill: ScannedSkill, rules: dict[str, Rule]) -> SkillJson:
     report, verdict = skill.report, skill.verdict
-    return SkillShown(
+    return SkillJson(
         name=skill.name,
-        place=str(skill.place),
-        commit=skill.place.root.commit,
+        place=str(skill.location),
+        commit=skill.location.root.commit,
         digest=report.digest,
         outcome=verdict.outcome,
         score=verdict.score,
@@ -115,8 +111,8 @@ def _skill(skill: Examined, rules: dict[str, Rule]) -> SkillShown:
     )
 
 
-def _finding(finding: Finding, rule: Rule | None) -> FindingShown:
-    return FindingShown(
+def _finding(finding: Finding, rule: Rule | None) -> FindingJson:
+    return FindingJson(
         rule_id=finding.rule_id,
         replaces=rule.replaces if rule else (),
         references=rule.references if rule else (),
@@ -133,8 +129,8 @@ def _finding(finding: Finding, rule: Rule | None) -> FindingShown:
     )
 
 
-def _capabilities(capabilities: Capabilities) -> CapabilitiesShown:
-    return CapabilitiesShown(
+def _capabilities(capabilities: Capabilities) -> CapabilitiesJson:
+    return CapabilitiesJson(
         hosts=capabilities.hosts,
         programs=capabilities.programs,
         environment=capabilities.environment,
@@ -143,5 +139,5 @@ def _capabilities(capabilities: Capabilities) -> CapabilitiesShown:
     )
 
 
-def _error(failed: Failed) -> ErrorShown:
-    return ErrorShown(failed.where, failed.code, failed.message)
+def _error(failed: FailedSkill) -> ErrorJson:
+    return ErrorJson(failed.where, failed.code, failed.message)

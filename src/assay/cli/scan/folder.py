@@ -1,101 +1,106 @@
-"""Skills in a folder of this machine, with everything that would ship; one that cannot be read does not hide others."""
+"""Skills in local folders, with all their files; a skill that cannot be read does not hide others."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.cli.registry.folder import SKILL, by_home, checked_skill, entries_of
-from assay.cli.scan.place import WORKING_DIRECTORY, Place, Root
-from assay.cli.scan.skill import Failed, Found
+from assay.cli.registry.folder import SKILL, checked_skill, group_by_skill, list_entries
+from assay.cli.scan.skill import WORKING_DIRECTORY, FailedSkill, FoundSkill, ScanRoot, SkillLocation
 from assay.fetch.limits import Limits
 from assay.fetch.paths import folder_of
 from assay.model.errors import Invalid, NoSkill
 
-# Git itself lets no repository ship a folder of this name; every other hidden folder may hold a part of a skill.
-OF_GIT = ".git"
-# Packages that were installed beside skills are somebody else's; inside a skill they ship with it.
-INSTALLED = frozenset({"node_modules", ".venv", "venv"})
+# Git does not allow a folder of this name in a repository; any other hidden folder may be part of a skill.
+GIT_FOLDER = ".git"
+# Folders of installed packages are skipped beside skills; inside a skill they are part of it.
+PACKAGE_FOLDERS = frozenset({"node_modules", ".venv", "venv"})
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a folder holds, and which folders of installed packages were passed over."""
+class FoundSkills:
+    """The skills of a folder, and the skipped folders of installed packages."""
 
-    skills: tuple[Found | Failed, ...]
-    passed_over: tuple[str, ...] = ()
+    skills: tuple[FoundSkill | FailedSkill, ...]
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass
-class _Tree:
-    """Paths below a folder; those that cannot be read come with the reason."""
+class _ScanTree:
+    """Paths below a folder; for those that cannot be read, with the reason."""
 
     files: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
-    closed_folders: dict[str, str] = field(default_factory=dict)
-    passed_over: list[str] = field(default_factory=list)
+    unreadable_folders: dict[str, str] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
 
 
-def find_in_folder(folder: Path, limits: Limits, *, alone: bool = False) -> Findings:
-    """Every skill at or below a folder; `alone` asks for the one at it and no other. NoSkill if there is none."""
+def find_in_folder(folder: Path, limits: Limits, *, alone: bool = False) -> FoundSkills:
+    """Return every skill in and below a folder; `alone` only the one in it. Raises NoSkill if there is none."""
     root = folder.resolve()
     tree = _walk(root, limits)
-    homes = {folder_of(path) for path in (*tree.files, *tree.links) if path.rpartition("/")[2] == SKILL}
-    files, reasons = by_home(sorted(tree.files), homes), tree.links | tree.closed_folders
-    unreadable = by_home(sorted(reasons), homes)
-    # A closed folder beside the skills may hold more of them.
-    lost = [] if alone else [path for path in unreadable[None] if path in tree.closed_folders]
-    if not homes and not lost:
-        raise NoSkill(f"{str(folder)!r} holds no {SKILL}, and no folder below it does.")
-    wanted = [""] if alone else sorted(homes)
-    skills = [_found(root, home, files[home], [reasons[path] for path in unreadable[home]], limits) for home in wanted]
-    skills += [Failed(str(_place(root, path)), reasons[path], "unreadable") for path in lost]
-    return Findings(tuple(skills), tuple(sorted(tree.passed_over)))
+    skill_folders = {folder_of(path) for path in (*tree.files, *tree.links) if path.rpartition("/")[2] == SKILL}
+    files, reasons = group_by_skill(sorted(tree.files), skill_folders), tree.links | tree.unreadable_folders
+    unreadable = group_by_skill(sorted(reasons), skill_folders)
+    # An unreadable folder beside the skills may contain more of them.
+    lost = [] if alone else [path for path in unreadable[None] if path in tree.unreadable_folders]
+    if not skill_folders and not lost:
+        raise NoSkill(f"There is no {SKILL} in or below {str(folder)!r}.")
+    selected = [""] if alone else sorted(skill_folders)
+    skills = [
+        _found(root, each, files[each], [reasons[path] for path in unreadable[each]], limits) for each in selected
+    ]
+    skills += [FailedSkill(str(_location(root, path)), reasons[path], "unreadable") for path in lost]
+    return FoundSkills(tuple(skills), tuple(sorted(tree.skipped)))
 
 
-def _walk(root: Path, limits: Limits) -> _Tree:
-    """Everything below a folder, hidden or not, since all of it ships."""
-    tree, folders = _Tree(), [("", False)]
+def _walk(root: Path, limits: Limits) -> _ScanTree:
+    """List everything below a folder, including hidden files, which are part of a skill too."""
+    tree, folders = _ScanTree(), [("", False)]
     while folders:
         folder, in_skill = folders.pop()
         try:
-            entries = [entry for entry in entries_of(root / folder) if entry.name != OF_GIT]
+            entries = [entry for entry in list_entries(root / folder) if entry.name != GIT_FOLDER]
         except Invalid as problem:
-            tree.closed_folders[folder] = problem.message
+            tree.unreadable_folders[folder] = problem.message
             continue
         in_skill = in_skill or any(entry.name == SKILL for entry in entries)
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if not entry.is_dir(follow_symlinks=False):
                 _add(tree, path, is_file=entry.is_file(follow_symlinks=False))
-            elif entry.name in INSTALLED and not in_skill:
-                tree.passed_over.append(path)
+            elif entry.name in PACKAGE_FOLDERS and not in_skill:
+                tree.skipped.append(path)
             else:
                 folders.append((path, in_skill))
         if len(tree.files) + len(tree.links) + len(folders) > limits.archive_entries:
-            raise Invalid(f"{str(root)!r} holds more than {limits.archive_entries:,} files: name the skill's folder.")
+            raise Invalid(
+                f"{str(root)!r} contains more than {limits.archive_entries:,} files: pass the folder of the skill."
+            )
     return tree
 
 
-def _add(tree: _Tree, path: str, *, is_file: bool) -> None:
+def _add(tree: _ScanTree, path: str, *, is_file: bool) -> None:
     if is_file:
         tree.files.append(path)
     else:
-        tree.links[path] = f"{path!r} is a link or a device: only files are scanned."
+        tree.links[path] = f"{path!r} is a link or a device: only regular files are scanned."
 
 
-def _found(root: Path, home: str, paths: list[str], unreadable: list[str], limits: Limits) -> Found | Failed:
-    place = _place(root, home)
+def _found(
+    root: Path, skill_folder: str, paths: list[str], unreadable: list[str], limits: Limits
+) -> FoundSkill | FailedSkill:
+    location = _location(root, skill_folder)
     if unreadable:
-        return Failed(str(place), unreadable[0], "unreadable")
+        return FailedSkill(str(location), unreadable[0], "unreadable")
     try:
-        return Found(place, checked_skill(root / home, home, paths, limits))
+        return FoundSkill(location, checked_skill(root / skill_folder, skill_folder, paths, limits))
     except Invalid as problem:
-        return Failed(str(place), problem.message, problem.code)
+        return FailedSkill(str(location), problem.message, problem.code)
 
 
-def _place(root: Path, home: str) -> Place:
-    """Counted from the working directory where that holds it."""
-    here, folder = Path.cwd().resolve(), root / home
+def _location(root: Path, skill_folder: str) -> SkillLocation:
+    """Return the location, relative to the working directory if the folder is below it."""
+    here, folder = Path.cwd().resolve(), root / skill_folder
     if folder.is_relative_to(here):
         path = folder.relative_to(here).as_posix()
-        return Place(WORKING_DIRECTORY, "" if path == "." else path)
-    return Place(Root(root.as_posix(), f"{root.as_uri()}/"), home)
+        return SkillLocation(WORKING_DIRECTORY, "" if path == "." else path)
+    return SkillLocation(ScanRoot(root.as_posix(), f"{root.as_uri()}/"), skill_folder)

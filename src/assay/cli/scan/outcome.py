@@ -1,11 +1,11 @@
-"""A whole scan: its results in order, and whether they are over the line that the caller drew."""
+"""The results of a whole scan, and its exit code for the chosen threshold."""
 
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
-from assay.cli.scan.skill import Examined, Failed, Result
-from assay.cli.ui.exits import Exit, worst
+from assay.cli.scan.skill import FailedSkill, Result, ScannedSkill
+from assay.cli.ui.exit_codes import Exit, most_severe
 from assay.model.finding import Severity
 from assay.model.verdict import Outcome
 from assay.scan.ruleset import Ruleset
@@ -14,7 +14,7 @@ SEVERITIES = tuple(Severity)
 
 
 class FailOn(StrEnum):
-    """The line: a verdict, or the severity of any one finding however unsure it is."""
+    """The threshold: a verdict, or the severity of any finding regardless of its confidence."""
 
     CONCERNS = "concerns"
     FAIL = "fail"
@@ -27,44 +27,39 @@ class FailOn(StrEnum):
 
 
 @dataclass(frozen=True)
-class Scan:
-    """Everything that one call of the command found."""
+class ScanRun:
+    """The results of one run of the command."""
 
     ruleset: Ruleset
     fail_on: FailOn
     results: tuple[Result, ...]
 
     @property
-    def examined(self) -> list[Examined]:
-        """Those with a verdict."""
-        return [each for each in self.results if isinstance(each, Examined)]
+    def scanned(self) -> list[ScannedSkill]:
+        return [each for each in self.results if isinstance(each, ScannedSkill)]
 
     @property
-    def failed(self) -> list[Failed]:
-        """Those without."""
-        return [each for each in self.results if isinstance(each, Failed)]
+    def failed(self) -> list[FailedSkill]:
+        return [each for each in self.results if isinstance(each, FailedSkill)]
 
     @property
     def counts(self) -> Counter[Outcome]:
-        """How many skills have which verdict."""
-        return Counter(each.verdict.outcome for each in self.examined)
+        return Counter(each.verdict.outcome for each in self.scanned)
 
     @property
     def exit(self) -> Exit:
-        """The one code of all results."""
-        return worst(_exit(each, self.fail_on) for each in self.results)
+        return most_severe(_exit(each, self.fail_on) for each in self.results)
 
 
 def _exit(result: Result, fail_on: FailOn) -> Exit:
-    if isinstance(result, Failed):
+    if isinstance(result, FailedSkill):
         return result.exit
-    if is_over(result, fail_on):
+    if reaches_threshold(result, fail_on):
         return Exit.REFUSED
-    return Exit.DONE if result.is_complete else Exit.NOT_EXAMINED
+    return Exit.DONE if result.is_complete else Exit.NOT_SCANNED
 
 
-def is_over(result: Examined, fail_on: FailOn) -> bool:
-    """Whether the line is reached or crossed."""
+def reaches_threshold(result: ScannedSkill, fail_on: FailOn) -> bool:
     match fail_on:
         case FailOn.NEVER:
             return False

@@ -1,36 +1,35 @@
-"""A scan for people: a line for each skill, and below it what was found, where, why that matters, and how to fix it."""
+"""The table output of a scan: a line per skill, and its findings with locations, rationale and remediation."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from rich.console import Console
 
-from assay.cli.scan.outcome import SEVERITIES, Scan
-from assay.cli.scan.skill import Examined
-from assay.cli.ui.terminal import cell, print_line
+from assay.cli.scan.outcome import SEVERITIES, ScanRun
+from assay.cli.scan.skill import ScannedSkill
+from assay.cli.ui.terminal import SEVERITY_COLOURS, cell, print_line
 from assay.model.finding import Finding
 from assay.model.verdict import Outcome
 from assay.scan.rule import Rule
 
-SHOWN_PLACES = 5
+MAX_LOCATIONS = 5
 OUTCOME_COLOURS = {Outcome.PASS: "green", Outcome.CONCERNS: "yellow", Outcome.FAIL: "bold red"}
-SEVERITY_COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow"}
 WIDEST_OUTCOME = max(map(len, OUTCOME_COLOURS))
 
 
-def show_scan(console: Console, scan: Scan) -> None:
-    """All skills in order; several end in a line that counts them."""
+def show_scan(console: Console, scan: ScanRun) -> None:
+    """Print all skills in order, and a summary if there are several."""
     rules = {rule.id: rule for rule in scan.ruleset.rules}
-    for each in scan.examined:
+    for each in scan.scanned:
         _show_skill(console, each, rules)
     if len(scan.results) > 1:
         print_line(console, _summary(scan))
 
 
-def _show_skill(console: Console, skill: Examined, rules: Mapping[str, Rule]) -> None:
+def _show_skill(console: Console, skill: ScannedSkill, rules: Mapping[str, Rule]) -> None:
     outcome = skill.verdict.outcome
     word = cell(f"{outcome:<{WIDEST_OUTCOME}}", OUTCOME_COLOURS.get(outcome, ""))
-    print_line(console, word, f"{skill.verdict.score:>3}", cell(skill.name, "bold"), f"({skill.place})")
+    print_line(console, word, f"{skill.verdict.score:>3}", cell(skill.name, "bold"), f"({skill.location})")
     for findings in _grouped(skill.report.findings):
         _show_findings(console, skill, findings, rules.get(findings[0].rule_id))
     if skill.report.findings:
@@ -38,7 +37,7 @@ def _show_skill(console: Console, skill: Examined, rules: Mapping[str, Rule]) ->
 
 
 def _grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """What is the same at several places stands together; the worst come first."""
+    """Group equal findings at several locations; the most severe group comes first."""
 
     def key(each: Finding) -> tuple[int, str, str]:
         return SEVERITIES.index(each.severity), each.rule_id, each.message
@@ -46,15 +45,15 @@ def _grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
     return [list(group) for _, group in groupby(sorted(findings, key=key), key=key)]
 
 
-def _show_findings(console: Console, skill: Examined, findings: list[Finding], rule: Rule | None) -> None:
+def _show_findings(console: Console, skill: ScannedSkill, findings: list[Finding], rule: Rule | None) -> None:
     first = findings[0]
     severity = cell(f"  {first.severity:<8}", SEVERITY_COLOURS.get(first.severity, ""))
-    surest = max(each.confidence for each in findings)
-    print_line(console, severity, first.rule_id, first.message, f"({surest:.0%} sure)")
-    for each in findings[:SHOWN_PLACES]:
-        print_line(console, f"    {skill.place.path_of(each.file)}:{each.line}", cell(each.excerpt, "dim"))
-    if len(findings) > SHOWN_PLACES:
-        print_line(console, f"    and at {len(findings) - SHOWN_PLACES:,} more places")
+    confidence = max(each.confidence for each in findings)
+    print_line(console, severity, first.rule_id, first.message, f"({confidence:.0%} confidence)")
+    for each in findings[:MAX_LOCATIONS]:
+        print_line(console, f"    {skill.location.path_of(each.file)}:{each.line}", cell(each.excerpt, "dim"))
+    if len(findings) > MAX_LOCATIONS:
+        print_line(console, f"    and {len(findings) - MAX_LOCATIONS:,} more locations")
     if rule is not None:
         print_line(console, "    why:", _in_one_line(rule.rationale))
     print_line(console, "    fix:", _in_one_line(first.remediation))
@@ -64,7 +63,7 @@ def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _summary(scan: Scan) -> str:
+def _summary(scan: ScanRun) -> str:
     counts = ", ".join(f"{scan.counts[outcome]:,} {outcome.lower()}" for outcome in OUTCOME_COLOURS)
     failed = f"; {len(scan.failed):,} could not be scanned" if scan.failed else ""
-    return f"{len(scan.examined):,} {'skill' if len(scan.examined) == 1 else 'skills'}: {counts}{failed}."
+    return f"{len(scan.scanned):,} {'skill' if len(scan.scanned) == 1 else 'skills'}: {counts}{failed}."

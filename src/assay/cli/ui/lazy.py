@@ -1,4 +1,4 @@
-"""Commands that are imported when they are used: a page of help must not load the whole server."""
+"""Commands that are imported when they are called, so that `--help` does not load the whole server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,33 +11,34 @@ from typer.main import get_command, get_group
 
 
 @dataclass(frozen=True)
-class Lazy:
-    """Where a command is (`module:name` of a function or of a Typer), and its line in the list of all."""
+class LazyCommand:
+    """The `module:name` of a function or a Typer app, and its line in the list of commands."""
 
-    place: str
-    line: str
+    target: str
+    summary: str
 
 
 class LazyGroup(TyperGroup):
-    """Lists its commands without importing any; imports the one that is called."""
+    """A command group that lists its commands without importing them."""
 
-    lazy_commands: ClassVar[Mapping[str, Lazy]] = {}
+    lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for name, lazy in self.lazy_commands.items():
-            self.add_command(TyperCommand(name=name, help=lazy.line))
+            self.add_command(TyperCommand(name=name, help=lazy.summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that the arguments call, with its module imported."""
+        """Return the command that the arguments name, importing its module."""
         name, command, rest = super().resolve_command(ctx, args)
         lazy = self.lazy_commands.get(name or "")
-        return name, load(lazy.place) if lazy else command, rest
+        return name, load(lazy.target) if lazy else command, rest
 
 
-def load(place: str) -> TyperCommand | TyperGroup:
-    """The real command, with its options."""
-    found = found_at(place)
+def load(target: str) -> TyperCommand | TyperGroup:
+    """Import the command at `module:name`, with its options."""
+    module, _, name = target.partition(":")
+    found = getattr(import_module(module), name)
     if isinstance(found, typer.Typer):
         return get_group(found)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -45,9 +46,3 @@ def load(place: str) -> TyperCommand | TyperGroup:
     command = get_command(alone)
     assert isinstance(command, TyperCommand)
     return command
-
-
-def found_at(place: str) -> Any:
-    """What is called so, with its module imported: also for parts of a command that only some calls of it need."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""Log lines: readable on a terminal, JSON elsewhere; each says who was running."""
+"""Log configuration: readable lines on a terminal, JSON elsewhere, each with its process and task."""
 
 import logging
 import sys
@@ -7,13 +7,13 @@ from typing import TextIO, cast
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from assay.runtime.current_task import who_is_running
+from assay.runtime.current_task import current_task
 
 
-def set_up_logs(process: str) -> None:
-    """Once, at the start of a process."""
+def configure_logs(process: str) -> None:
+    """Configure logging; call once at the start of a process."""
     rendering: list[structlog.typing.Processor] = (
-        # The pretty tracebacks show local variables, and with them tokens and the content of skills.
+        # Pretty tracebacks print local variables, which may hold tokens or the content of skills.
         [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if sys.stderr.isatty()
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -22,7 +22,7 @@ def set_up_logs(process: str) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _say_who(process),
+            _add_process(process),
             *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -33,21 +33,19 @@ def set_up_logs(process: str) -> None:
 
 
 class _Stderr:
-    """Standard error as it is when a line is written: a live table stands below the log while it is shown."""
+    """The current `sys.stderr`, looked up on each write: a live table replaces it while it is displayed."""
 
     def write(self, text: str) -> int:
-        """To wherever it leads now."""
         return sys.stderr.write(text)
 
     def flush(self) -> None:
-        """The same."""
         sys.stderr.flush()
 
 
-def _say_who(process: str) -> structlog.typing.Processor:
+def _add_process(process: str) -> structlog.typing.Processor:
     def add(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         event["process"] = process
-        if who := who_is_running():
+        if who := current_task():
             event.update(who.fields)
         return event
 

@@ -1,4 +1,4 @@
-"""What is printed: tables and lines in which the text of others stays text."""
+"""Terminal output: lines and tables in which untrusted text cannot become markup or control sequences."""
 
 import json
 import sys
@@ -9,11 +9,11 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from assay.model.submission import State, category_of
+from assay.model.submission import State, group_of
 
-# A pipe has no width: nothing is folded that a program will read line by line.
+# Output to a pipe is never wrapped, so that programs can read it line by line.
 NO_WIDTH = 10_000
-COLOURS = {
+STATE_COLOURS = {
     "active": "blue",
     "published": "green",
     "review": "yellow",
@@ -22,17 +22,18 @@ COLOURS = {
     "blocked": "red",
     "onHold": "yellow",
 }
+SEVERITY_COLOURS = {"critical": "bold red", "high": "red", "medium": "yellow"}
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """A console that takes no text for markup; it folds and colours on a terminal only."""
+    """Return a console that ignores markup, and that wraps and colours only on a terminal."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else NO_WIDTH
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=width)
 
 
-def visible(text: object) -> str:
-    """Text of others on one line, with all that could steer a terminal or hide in it made visible."""
+def printable(text: object) -> str:
+    """Return text on one line, with control and invisible characters escaped."""
     shown = str(text)
     if shown.isprintable():
         return shown
@@ -40,18 +41,18 @@ def visible(text: object) -> str:
 
 
 def cell(text: object, style: str = "") -> Text:
-    """The same, for a table or a coloured line."""
-    return Text(visible(text), style)
+    """Return escaped text for a table cell or a coloured line."""
+    return Text(printable(text), style)
 
 
 def state_cell(state: str) -> Text:
-    """A state in the colour of its category; one that this release does not know has none."""
+    """Return a state in the colour of its group; states unknown to this release have none."""
     known = state in State.__members__
-    return cell(state, COLOURS[category_of(State(state))] if known else "")
+    return cell(state, STATE_COLOURS[group_of(State(state))] if known else "")
 
 
-def a_table(*headings: str, right: Sequence[str] = (), whole: Sequence[str] = ()) -> Table:
-    """A table without edges; numbers are to the right, and what is to be copied stays whole."""
+def make_table(*headings: str, right: Sequence[str] = (), whole: Sequence[str] = ()) -> Table:
+    """Return a borderless table; columns in `right` are right-aligned, those in `whole` never wrap."""
     table = Table(show_edge=False, pad_edge=False)
     for heading in headings:
         justify: JustifyMethod = "right" if heading in right else "left"
@@ -60,16 +61,16 @@ def a_table(*headings: str, right: Sequence[str] = (), whole: Sequence[str] = ()
 
 
 def print_line(console: Console, *parts: object) -> None:
-    """A line that is never folded, so that an address in it stays whole."""
+    """Print a line without wrapping, so that URLs in it stay whole."""
     line = Text(" ").join(part if isinstance(part, Text) else cell(part) for part in parts)
     console.print(line, soft_wrap=True)
 
 
-def say(text: str) -> None:
-    """A note beside the result: why something takes long, what was left out, how to go on."""
+def print_note(text: str) -> None:
+    """Print a note on standard error, beside the result."""
     print_line(open_console(stderr=True), text)
 
 
 def print_json(document: Any) -> None:
-    """The one document of `--json`; what is not ASCII is escaped, so that nothing steers a terminal."""
+    """Print a document as ASCII-only JSON, so that it cannot contain terminal control sequences."""
     print(json.dumps(document, indent=2, default=str))

@@ -1,4 +1,4 @@
-"""Durations: as people type them, and as they read them."""
+"""Durations: parsing and formatting."""
 
 import re
 
@@ -9,19 +9,19 @@ DURATION = re.compile(r"(?:\d{1,9}[smhd])+", re.ASCII)
 PART = re.compile(r"(\d+)([smhd])", re.ASCII)
 
 
-def read_duration(text: str, *, option: str, at_most_seconds: int) -> int:
-    """Seconds of `30m`, `2h` or `1h30m`; Invalid names the option."""
+def parse_duration(text: str, *, option: str, at_most_seconds: int) -> int:
+    """Return the seconds of a duration such as `30m`, `2h` or `1h30m`. Raises Invalid, naming the option."""
     shape = f"{option} must be a duration such as 30m, 2h or 1h30m"
     if not DURATION.fullmatch(text):
         raise Invalid(f"{shape}, not {text!r}.")
     seconds = sum(int(number) * UNIT_SECONDS[unit] for number, unit in PART.findall(text))
     if not 1 <= seconds <= at_most_seconds:
-        raise Invalid(f"{shape}, from 1s to {shown_duration(at_most_seconds * 1000)}.")
+        raise Invalid(f"{shape}, from 1s to {format_duration(at_most_seconds * 1000)}.")
     return seconds
 
 
-def shown_duration(milliseconds: float) -> str:
-    """The two largest units: `2 h 5 min`, or milliseconds if it was quick."""
+def format_duration(milliseconds: float) -> str:
+    """Return the two largest units, such as `2 h 5 min`; milliseconds below one second."""
     if milliseconds < 1_000:
         return f"{milliseconds:.0f} ms"
     seconds = round(milliseconds / 1000)

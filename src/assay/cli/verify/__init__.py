@@ -1,1 +1,1 @@
-"""`assay verify`: whether a skill is what a registry has certified."""
+"""`assay verify`: verify a skill against its hallmark."""

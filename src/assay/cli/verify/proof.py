@@ -1,4 +1,4 @@
-"""The proof: a hallmark and the keys that may have signed it, from files or from the registry."""
+"""The proof of a skill: its hallmark and the keys that may have signed it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from assay.certify.hallmark import open_hallmark
 from assay.cli.verify.folder import HALLMARK, KEYS
 from assay.model.errors import Invalid, NotFound
 
-LARGEST_PROOF_BYTES = 16 * 1024 * 1024
+MAX_PROOF_BYTES = 16 * 1024 * 1024
 
 
 class Forged(Exception):
@@ -29,13 +29,13 @@ class _Keys(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Proof:
-    """A hallmark, and keys by id."""
+    """A hallmark, and public keys by id."""
 
     hallmark: dict[str, Any]
     keys: dict[str, str]
 
     def open(self) -> Statement:
-        """What the hallmark says, or Forged."""
+        """Return the statement in the hallmark. Raises Forged if no key has signed it."""
         try:
             opened = open_hallmark(self.hallmark, self.keys)
         except ValueError as problem:
@@ -47,42 +47,42 @@ class Proof:
 
     @property
     def signers(self) -> list[str]:
-        """The ids of the keys that the hallmark names."""
+        """The ids of the keys that the hallmark claims to be signed with."""
         signatures = self.hallmark.get("signatures")
         if not isinstance(signatures, list):
             return []
         return [str(each.get("keyid")) for each in signatures if isinstance(each, dict)]
 
 
-def read_proof(place: Path, hallmark: Path | None, keys: Path | None) -> Proof:
-    """From the files that are given, or that lie in the folder or beside it."""
-    return Proof(read_hallmark(hallmark or find(place, HALLMARK)), read_keys(keys or find(place, KEYS)))
+def read_proof(path: Path, hallmark: Path | None, keys: Path | None) -> Proof:
+    """Read the given files, or else those in or beside the folder."""
+    return Proof(read_hallmark(hallmark or find(path, HALLMARK)), read_keys(keys or find(path, KEYS)))
 
 
-def find(place: Path, name: str) -> Path:
-    """The file of this name in a folder, or beside the folder or archive."""
-    for folder in (place, place.parent) if place.is_dir() else (place.parent,):
+def find(path: Path, name: str) -> Path:
+    """Return the file of this name in a folder, or beside the folder or archive. Raises NotFound."""
+    for folder in (path, path.parent) if path.is_dir() else (path.parent,):
         if (folder / name).is_file():
             return folder / name
     option = "--hallmark" if name == HALLMARK else "--keys"
-    raise NotFound(f"There is no {name} in or beside {str(place)!r}: give one with {option}.", code="proof_not_found")
+    raise NotFound(f"There is no {name} in or beside {str(path)!r}: pass one with {option}.", code="proof_not_found")
 
 
 def read_hallmark(file: Path) -> dict[str, Any]:
-    """A hallmark as the registry serves it."""
+    """Read a hallmark in the format that the registry serves."""
     hallmark: dict[str, Any] = _decode(_read(file), dict[str, Any], file)
     return hallmark
 
 
 def read_keys(file: Path) -> dict[str, str]:
-    """Keys as the registry serves them at `/.well-known/assay/keys.json`."""
+    """Read keys in the format that the registry serves at `/.well-known/assay/keys.json`."""
     return {key.id: key.public_key for key in _decode(_read(file), _Keys, file).keys}
 
 
 def _read(file: Path) -> bytes:
     try:
-        if file.stat().st_size > LARGEST_PROOF_BYTES:
-            raise Invalid(f"{str(file)!r} is too large to be a proof.")
+        if file.stat().st_size > MAX_PROOF_BYTES:
+            raise Invalid(f"{str(file)!r} is too large for a hallmark or a list of keys.")
         return file.read_bytes()
     except OSError as problem:
         raise Invalid(f"{str(file)!r} cannot be read: {problem.strerror}.") from None
@@ -92,4 +92,4 @@ def _decode(content: bytes, kind: Any, file: Path) -> Any:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        raise Invalid(f"{str(file)!r} is not what it should be: {problem}") from None
+        raise Invalid(f"{str(file)!r} has an unknown format: {problem}") from None

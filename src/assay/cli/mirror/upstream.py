@@ -1,4 +1,4 @@
-"""The registry that is mirrored: everything that comes from it is checked before anybody sees it."""
+"""The mirrored registry; every response is verified before it is used."""
 
 import io
 import re
@@ -19,120 +19,120 @@ from assay.model.source import Source
 
 SIGNATURE = re.compile(r'keyid="([0-9a-f]{1,64})", sig="([A-Za-z0-9+/=]{1,200})"')
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# The listing itself has so many; the others are on pages.
+# A listing includes this many versions; the rest is paginated.
 SHOWN_VERSIONS = 100
-LARGEST_PAGE, LARGEST_ARCHIVE = 64 * MIB, 32 * MIB
+MAX_PAGE_BYTES, MAX_ARCHIVE_BYTES = 64 * MIB, 32 * MIB
 
 
-class Unproved(Conflict):
-    """What came is not what the registry has signed."""
+class VerificationFailed(Conflict):
+    """A response does not match what the registry has signed."""
 
     code = "unproved"
 
 
 @dataclass(frozen=True)
-class Signed:
-    """An answer whose signature holds."""
+class SignedResponse:
+    """A response with a valid signature."""
 
     body: bytes
     signature: str
 
     @property
     def document(self) -> Json:
-        """What it says."""
         document: Json = msgspec.json.decode(self.body)
         return document
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """A registry, and the keys that it is known by."""
+    """A registry and its trusted keys."""
 
     registry: Registry
     keys: dict[str, str]
 
-    async def page(self, since: int, limit: int) -> Signed:
-        """The changes after a serial."""
+    async def page(self, since: int, limit: int) -> SignedResponse:
+        """Return the changes after a serial."""
         return await self._signed(f"/api/v1/changes?since={since}&limit={limit}")
 
-    async def blocklist(self) -> Signed:
-        """All of it."""
+    async def blocklist(self) -> SignedResponse:
         return await self._signed("/api/v1/blocklist")
 
     async def skill(self, name: str) -> Json:
-        """A listing as it is now, with all its versions. Raises NotFound, or Gone with the reason."""
+        """Return a listing with all its versions. Raises NotFound, or Gone with the reason."""
         listing: Json = await self.registry.get(f"/api/v1/skills/{name}")
         if len(listing["versions"]) >= SHOWN_VERSIONS:
             listing["versions"] = await self._versions(listing["skill"]["name"])
         return listing
 
     async def content(self, name: str, version: Json) -> bytes:
-        """The archive of a version, whose files are exactly those that its hallmark names."""
+        """Return the archive of a version after verifying that it has exactly the files in its hallmark."""
         digest, number = str(version["contentDigest"]), str(version["version"])
         if not DIGEST.fullmatch(digest) or _content_of(version["hallmark"], self.keys) != digest:
-            raise Unproved(f"The hallmark of {name} {number} does not verify.")
-        archive = await self._bytes(f"/api/v1/skills/{name}/versions/{number}/download?format=tar.gz", LARGEST_ARCHIVE)
+            raise VerificationFailed(f"The hallmark of {name} {number} is not valid.")
+        archive = await self._bytes(
+            f"/api/v1/skills/{name}/versions/{number}/download?format=tar.gz", MAX_ARCHIVE_BYTES
+        )
         try:
             unpacked = unpack_tar(io.BytesIO(archive), Limits(), strip_root=True)
         except Invalid as problem:
-            raise Unproved(f"The archive of {name} {number}: {problem.message}") from problem
+            raise VerificationFailed(f"The archive of {name} {number}: {problem.message}") from problem
         files = {path: unpacked.read(path) for path in unpacked.files}
         if unpacked.left_out or Source(files, commit=digest).digest != digest:
-            raise Unproved(f"The files of {name} {number} are not those that were certified.")
+            raise VerificationFailed(f"The files of {name} {number} differ from those in its hallmark.")
         return archive
 
     async def _versions(self, name: str) -> list[Json]:
-        """All of them, newest first, however many pages that are."""
+        """Return the versions of all pages, the newest first."""
         found: list[Json] = []
         cursor = ""
         while True:
-            asked = f"?cursor={quote(cursor)}" if cursor else ""
-            page = await self.registry.get(f"/api/v1/skills/{name}/versions{asked}")
+            query = f"?cursor={quote(cursor)}" if cursor else ""
+            page = await self.registry.get(f"/api/v1/skills/{name}/versions{query}")
             found += page["versions"]
             cursor = page["nextCursor"]
             if not cursor:
                 return found
 
-    async def _signed(self, path: str) -> Signed:
-        async with self.registry.opened("GET", path, timeout=TIMEOUT) as answer:
-            given = answer.headers.get("Assay-Signature", "")
-            body = await read_bounded(answer, LARGEST_PAGE)
-        found = SIGNATURE.fullmatch(given)
+    async def _signed(self, path: str) -> SignedResponse:
+        async with self.registry.open_response("GET", path, timeout=TIMEOUT) as response:
+            signature = response.headers.get("Assay-Signature", "")
+            body = await read_bounded(response, MAX_PAGE_BYTES)
+        found = SIGNATURE.fullmatch(signature)
         if found is None:
-            raise Unproved(f"{self.registry.base_url}{path} is not signed.")
+            raise VerificationFailed(f"{self.registry.base_url}{path} is not signed.")
         if found[1] not in self.keys:
-            raise Unproved(
-                f"{path} is signed with the key {found[1]}, which this mirror does not know. If the registry has told "
-                f"you of it, go on with --trust {found[1]}."
+            raise VerificationFailed(
+                f"{path} is signed with the key {found[1]}, which this mirror does not trust. If the operator of the "
+                f"registry has announced this key, run the command again with --trust {found[1]}."
             )
         if not is_signed(body, found[1], found[2], self.keys):
-            raise Unproved(f"The signature of {path} does not hold.")
-        return Signed(body, given)
+            raise VerificationFailed(f"The signature of {path} is not valid.")
+        return SignedResponse(body, signature)
 
     async def _bytes(self, path: str, at_most: int) -> bytes:
-        async with self.registry.opened("GET", path, timeout=TIMEOUT) as answer:
-            return await read_bounded(answer, at_most)
+        async with self.registry.open_response("GET", path, timeout=TIMEOUT) as response:
+            return await read_bounded(response, at_most)
 
 
-async def read_keys(registry: Registry) -> dict[str, str]:
-    """The keys that the registry says are its own."""
+async def fetch_keys(registry: Registry) -> dict[str, str]:
+    """Return the keys that the registry publishes, by id."""
     known = (await registry.get("/.well-known/assay/keys.json"))["keys"]
     return {str(key["id"]): str(key["publicKey"]) for key in known}
 
 
-async def read_bounded(answer: Any, at_most: int) -> bytes:
-    """The whole of an answer, which must not be longer than that."""
+async def read_bounded(response: Any, at_most: int) -> bytes:
+    """Return the body of a response. Raises VerificationFailed if it exceeds the limit."""
     parts, size = [], 0
-    async for part in answer.content.iter_chunked(65_536):
+    async for part in response.content.iter_chunked(65_536):
         parts.append(part)
         size += len(part)
         if size > at_most:
-            raise Unproved(f"{answer.url.path} is longer than {at_most} bytes.")
+            raise VerificationFailed(f"{response.url.path} is longer than {at_most:,} bytes.")
     return b"".join(parts)
 
 
 def _content_of(hallmark: Json, keys: dict[str, str]) -> str | None:
-    """The digest of the content that a hallmark is about, if one of these keys has signed it."""
+    """Return the digest in a hallmark; None if no trusted key has signed it."""
     statement = open_hallmark(hallmark, keys)
     subjects = statement.get("subject") if statement else None
     if not isinstance(subjects, list) or not subjects:

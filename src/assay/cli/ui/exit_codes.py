@@ -1,4 +1,4 @@
-"""How a command ends: the code says of which kind, and of several the most severe one wins."""
+"""Exit codes; if a command has several results, the most severe one wins."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -19,16 +19,16 @@ from assay.model.submission import ACTIVE, State
 
 
 class Exit(IntEnum):
-    """What a caller may branch on."""
+    """The documented exit codes of all commands."""
 
     DONE = 0
     REFUSED = 1
     INVALID = 2
     NOT_FOUND = 3
-    IN_THE_WAY = 4
+    CONFLICT = 4
     UNAVAILABLE = 5
     NEEDS_REVIEW = 6
-    NOT_EXAMINED = 7
+    NOT_SCANNED = 7
     STILL_WAITING = 8
     INTERRUPTED = 130
 
@@ -37,27 +37,27 @@ EXIT_CODES: dict[type[AssayError], Exit] = {
     Invalid: Exit.INVALID,
     NotFound: Exit.NOT_FOUND,
     Gone: Exit.NOT_FOUND,
-    Conflict: Exit.IN_THE_WAY,
-    Unauthenticated: Exit.IN_THE_WAY,
-    Forbidden: Exit.IN_THE_WAY,
+    Conflict: Exit.CONFLICT,
+    Unauthenticated: Exit.CONFLICT,
+    Forbidden: Exit.CONFLICT,
     Throttled: Exit.UNAVAILABLE,
     Unavailable: Exit.UNAVAILABLE,
 }
-# A clear no first, then what never came in, then what nobody has judged, then what somebody still will.
+# Refusals first, then requests that failed, then skills without a verdict, then skills that will still get one.
 MOST_SEVERE_FIRST = (
     Exit.REFUSED,
     Exit.INVALID,
     Exit.NOT_FOUND,
-    Exit.IN_THE_WAY,
+    Exit.CONFLICT,
     Exit.UNAVAILABLE,
-    Exit.NOT_EXAMINED,
+    Exit.NOT_SCANNED,
     Exit.STILL_WAITING,
     Exit.NEEDS_REVIEW,
     Exit.DONE,
 )
-UNDER_WAY = frozenset[str](ACTIVE | {State.AUTO_APPROVED})
-# Whatever else there is has no verdict: it failed, or an admin took it out of the queue.
-EXIT_OF_STATE: Mapping[str, Exit] = MappingProxyType(
+IN_PROGRESS = frozenset[str](ACTIVE | {State.AUTO_APPROVED})
+# All other states have no verdict: the submission failed, or an administrator parked it.
+STATE_EXIT_CODES: Mapping[str, Exit] = MappingProxyType(
     {
         State.PUBLISHED: Exit.DONE,
         State.NEEDS_REVIEW: Exit.NEEDS_REVIEW,
@@ -68,18 +68,17 @@ EXIT_OF_STATE: Mapping[str, Exit] = MappingProxyType(
 )
 
 
-def worst(codes: Iterable[Exit]) -> Exit:
-    """The one code of a command that did several things; done if it did none."""
+def most_severe(codes: Iterable[Exit]) -> Exit:
+    """Return the exit code for several results; DONE if there are none."""
     return min(codes, key=MOST_SEVERE_FIRST.index, default=Exit.DONE)
 
 
-def exit_of_error(error: AssayError) -> Exit:
-    """The code of what went wrong."""
+def exit_code_for_error(error: AssayError) -> Exit:
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
-def exit_of_state(state: str, *, waited: bool) -> Exit:
-    """The code of where a submission stands; to be under way is bad only for who has waited for its end."""
-    if state in UNDER_WAY:
+def exit_code_for_state(state: str, *, waited: bool) -> Exit:
+    """Return the exit code for a submission's state; one in progress is a failure only if the caller `waited`."""
+    if state in IN_PROGRESS:
         return Exit.STILL_WAITING if waited else Exit.DONE
-    return EXIT_OF_STATE.get(state, Exit.NOT_EXAMINED)
+    return STATE_EXIT_CODES.get(state, Exit.NOT_SCANNED)

@@ -1,1 +1,0 @@
-"""`assay rules`: what the scanner looks for, and whether rules do what their specimens say."""
