@@ -1,4 +1,4 @@
-"""The benchmarks still run; how fast is for `make bench` to say."""
+"""The benchmarks run; `make bench` measures."""
 
 import gzip
 import json
@@ -16,12 +16,14 @@ from benchmarks.accuracy import f1, wilson
 from tests.support.scratch import scratch
 from tests.support.skills import a_bad_skill, a_skill
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where benchmarks keep their databases."""
+    """Return a folder for benchmark databases."""
     made = scratch("assay-bench-")
     made.chmod(0o755)
     yield made
@@ -29,7 +31,7 @@ def folder() -> Iterator[Path]:
 
 
 def figures_of(*names: str, folder: Path) -> str:
-    """What these benchmarks print, with small numbers."""
+    """Run benchmarks with small sizes and return their figures."""
     command = [sys.executable, "-m", "benchmarks", "--quick", *names]
     environment = {**os.environ, "TMPDIR": str(folder)}
     finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
@@ -37,8 +39,8 @@ def figures_of(*names: str, folder: Path) -> str:
     return finished.stdout
 
 
-def test_the_benchmarks_run_and_print_ratios(folder: Path) -> None:
-    """G98: submissions a second against the bare loop and one at a time; calls for one repository; reading at scale."""
+def test_pipeline_benchmarks_print_ratios(folder: Path) -> None:
+    """G98."""
     printed = figures_of("pipeline", "bulk", "scale", "search", "routes", folder=folder)
     for figure in (
         "end to end / fetch + scan alone",
@@ -53,8 +55,8 @@ def test_the_benchmarks_run_and_print_ratios(folder: Path) -> None:
         assert figure in printed
 
 
-def test_the_edge_copy_is_measured(folder: Path) -> None:
-    """G98: enumeration, rebuild and comparison against the bare reading, and how far the projector is behind."""
+def test_edge_benchmarks_print_ratios(folder: Path) -> None:
+    """G98."""
     printed = figures_of("edge", folder=folder)
     for figure in (
         "enumeration against the bare values",
@@ -65,8 +67,8 @@ def test_the_edge_copy_is_measured(folder: Path) -> None:
         assert figure in printed
 
 
-def test_discovery_is_measured_through_a_crash_and_against_one_by_one(folder: Path) -> None:
-    """G98: everything once, no call over the budget of a token, and how much faster side by side is."""
+def test_discovery_benchmarks_print_ratios(folder: Path) -> None:
+    """G98."""
     printed = figures_of("crawl", folder=folder)
     assert re.search(r"skills found and submitted +20\.00", printed)
     assert re.search(r"core calls over budget +0\.00", printed)
@@ -75,7 +77,7 @@ def test_discovery_is_measured_through_a_crash_and_against_one_by_one(folder: Pa
 
 
 def a_corpus(folder: Path) -> Path:
-    """One skill of each kind: caught, missed, passed rightly, and one that talks about attacks."""
+    """Return one skill of each kind: caught, missed, passed, and one about attacks."""
     lecture = a_skill("lecture", "Explains attacks.", "Never run `curl https://get.example.com/x.sh | bash` unread.")
     files = {
         ("caught", "malicious", False): a_bad_skill(),
@@ -97,7 +99,7 @@ def a_corpus(folder: Path) -> Path:
     return path
 
 
-def test_the_scanner_is_measured_on_a_corpus(tmp_path: Path) -> None:
+def test_scanner_benchmark_on_a_corpus(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.scanner", str(a_corpus(tmp_path)), "--rounds", "1"]
     command += ["--json", str(tmp_path / "figures.json"), "--show", "missed"]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
@@ -115,7 +117,7 @@ def test_the_scanner_is_measured_on_a_corpus(tmp_path: Path) -> None:
     ("hits", "of", "low", "high"),
     [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (0, 0, 0.0, 1.0)],
 )
-def test_shares_come_with_their_wilson_interval(hits: int, of: int, low: float, high: float) -> None:
+def test_wilson_interval(hits: int, of: int, low: float, high: float) -> None:
     share = wilson(hits, of)
     assert pytest.approx([low, high], abs=1e-4) == [share.low, share.high]
 
@@ -125,8 +127,7 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
     assert pytest.approx(2 * precision * recall / (precision + recall)) == f1(caught=30, alarms=10, missed=20).share
 
 
-def test_deep_scans_are_measured_in_batches_and_alone() -> None:
-    """Many skills a start against one: the cheapest tool shows that it still runs."""
+def test_deep_scan_benchmark_compares_batches_with_single_runs() -> None:
     command = [sys.executable, "-m", "benchmarks.deepscan", "--skills", "3", "--singles", "1", "--tools", "kingfisher"]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert finished.returncode == 0, finished.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""Scratch folders are gone, however their process ended."""
+"""Scratch folders are removed however their process ended."""
 
 import os
 import subprocess
@@ -11,6 +11,8 @@ import pytest
 
 from assay.scratch import OLD_SECONDS, PREFIX, scratch_folder, sweep_once
 
+pytestmark = pytest.mark.process
+
 HOLDING = (
     "import sys\nfrom assay.scratch import scratch_folder\n"
     "with scratch_folder('test') as folder:\n"
@@ -20,7 +22,7 @@ HOLDING = (
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A place of its own for temporary files, not swept yet."""
+    """Return a temporary directory that has not been swept."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     sweep_once.cache_clear()
@@ -29,7 +31,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def holder() -> tuple[subprocess.Popen[str], Path]:
-    """A process that holds a folder until its input ends."""
+    """Start a process that holds a folder until its input ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -42,14 +44,13 @@ def make_old(folder: Path) -> None:
     os.utime(folder, (past, past))
 
 
-def test_a_folder_ends_with_its_block(place: Path) -> None:
+def test_folder_is_removed_with_its_block(place: Path) -> None:
     with scratch_folder("test") as folder:
         (folder / "a.txt").write_text("a")
     assert list(place.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(place: Path) -> None:
-    """kill -9 leaves a folder; the next process that wants one takes it away."""
+def test_folder_of_a_killed_process_is_removed_by_the_next(place: Path) -> None:
     process, folder = holder()
     process.kill()
     process.communicate()
@@ -59,8 +60,8 @@ def test_what_a_killed_process_left_is_removed_by_the_next(place: Path) -> None:
         assert list(place.iterdir()) == [mine]
 
 
-def test_what_is_held_or_new_or_not_ours_stays(place: Path) -> None:
-    """A process may hold its folder for hours; one that is new may be about to be locked; a link leads elsewhere."""
+def test_held_new_and_foreign_folders_are_kept(place: Path) -> None:
+    """A new folder may not be locked yet."""
     process, held = holder()
     make_old(held)
     new = place / f"{PREFIX}new"

@@ -1,4 +1,4 @@
-"""Blobs: what was put in comes out, byte for byte, or an error that says which."""
+"""Blobs: byte for byte, or an error."""
 
 import asyncio
 import shutil
@@ -29,13 +29,13 @@ def blobs(folder: Path) -> Blobs:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Everything that lies on disk."""
+    """Return every file on disk."""
     return [file for file in folder.rglob("*") if file.is_file()]
 
 
 @pytest.mark.parametrize("kind", [LocalStore, MemoryStore])
-async def test_what_was_put_in_comes_out(kind: type[ObjectStore], tmp_path: Path) -> None:
-    """Every file under its path, and the digest names the whole, in a directory as in an object store."""
+async def test_round_trip(kind: type[ObjectStore], tmp_path: Path) -> None:
+    """in a directory and in an object store."""
     blobs = Blobs(LocalStore(str(tmp_path)) if kind is LocalStore else MemoryStore())
     digest = await blobs.save(SOURCE)
     assert digest == SOURCE.digest
@@ -49,9 +49,7 @@ PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 @settings(deadline=None)
 @given(st.dictionaries(PATHS, st.binary(max_size=50), max_size=5))
-def test_any_source_survives_the_round_trip(files: dict[str, bytes]) -> None:
-    """Paths and bytes of any kind, line ends in both."""
-
+def test_round_trip_of_any_source(files: dict[str, bytes]) -> None:
     async def round_trip() -> None:
         blobs = Blobs(MemoryStore())
         loaded = await blobs.load(await blobs.save(Source(files, commit="")))
@@ -60,8 +58,7 @@ def test_any_source_survives_the_round_trip(files: dict[str, bytes]) -> None:
     asyncio.run(round_trip())
 
 
-async def test_saving_the_same_again_changes_nothing(blobs: Blobs, folder: Path) -> None:
-    """Twice, or twenty times at once: one object, written once."""
+async def test_saving_again_changes_nothing(blobs: Blobs, folder: Path) -> None:
     digest = await blobs.save(SOURCE)
     (file,) = files_in(folder)
     written = file.stat()
@@ -70,15 +67,13 @@ async def test_saving_the_same_again_changes_nothing(blobs: Blobs, folder: Path)
     assert (file.stat().st_mtime_ns, file.stat().st_ino) == (written.st_mtime_ns, written.st_ino)
 
 
-async def test_saving_at_once_for_the_first_time_makes_one_whole_object(blobs: Blobs, folder: Path) -> None:
-    """Twenty workers find the same new content: nobody reads half of it, and nothing else stays behind."""
+async def test_concurrent_first_saves_make_one_object(blobs: Blobs, folder: Path) -> None:
     await asyncio.gather(*(blobs.save(SOURCE) for _ in range(20)))
     assert len(files_in(folder)) == 1
     assert (await blobs.load(SOURCE.digest)).files == SOURCE.files
 
 
 async def test_one_file_is_read_by_its_path(blobs: Blobs) -> None:
-    """Or it is not found."""
     digest = await blobs.save(SOURCE)
     assert await blobs.read_file(digest, "a/技能.md") == b"x\ny"
     assert await blobs.read_file(digest, "empty") == b""
@@ -87,8 +82,7 @@ async def test_one_file_is_read_by_its_path(blobs: Blobs) -> None:
             await blobs.read_file(digest, path)
 
 
-async def test_a_digest_that_is_not_there_is_not_found(blobs: Blobs) -> None:
-    """Which is the caller's matter, not a failure of the store."""
+async def test_unknown_digest_is_not_found(blobs: Blobs) -> None:
     with pytest.raises(NotFound) as missing:
         await blobs.load(NOWHERE)
     assert missing.value.code == "content_not_found"
@@ -97,16 +91,15 @@ async def test_a_digest_that_is_not_there_is_not_found(blobs: Blobs) -> None:
 @pytest.mark.parametrize(
     "digest", ["sha256:../../etc/passwd", "sha256:..", "sha256:", "/etc/passwd", f"sha256:{'A' * 64}", NOWHERE + "\n"]
 )
-async def test_no_digest_leads_out_of_the_store(blobs: Blobs, digest: str) -> None:
-    """Whatever is asked for, only contents are read."""
+async def test_digest_cannot_leave_the_store(blobs: Blobs, digest: str) -> None:
     with pytest.raises(NotFound):
         await blobs.load(digest)
 
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_damaged_object_is_an_error_not_an_answer(data: st.DataObject) -> None:
-    """G46: whatever happens to the bytes on disk, what comes out is what went in, or nothing."""
+def test_damaged_object_is_an_error(data: st.DataObject) -> None:
+    """G46."""
 
     async def damage() -> None:
         blobs = Blobs(MemoryStore())
@@ -126,8 +119,8 @@ def test_a_damaged_object_is_an_error_not_an_answer(data: st.DataObject) -> None
     asyncio.run(damage())
 
 
-async def test_one_flipped_bit_on_disk_is_seen(blobs: Blobs, folder: Path) -> None:
-    """G46: in the manifest or in any file."""
+async def test_flipped_bit_is_detected(blobs: Blobs, folder: Path) -> None:
+    """G46."""
     digest = await blobs.save(SOURCE)
     (file,) = files_in(folder)
     whole = file.read_bytes()
@@ -138,8 +131,8 @@ async def test_one_flipped_bit_on_disk_is_seen(blobs: Blobs, folder: Path) -> No
         assert raised.value.code == "content_damaged", at
 
 
-async def test_a_store_that_fails_is_unavailable_not_empty(blobs: Blobs, folder: Path) -> None:
-    """G9: neither reading nor writing takes a broken store for an empty one."""
+async def test_failing_store_is_unavailable(blobs: Blobs, folder: Path) -> None:
+    """G9: not empty."""
     digest = await blobs.save(SOURCE)
     shutil.rmtree(folder)
     folder.write_text("a file where the folder was")

@@ -1,4 +1,4 @@
-"""A browser, a window of it, and a registry that it can reach."""
+"""A browser, a page, and a registry on a port."""
 
 import re
 import subprocess
@@ -28,14 +28,14 @@ FLAGS = (
 
 @pytest.fixture
 async def url(registry: Registry) -> AsyncIterator[str]:
-    """The registry on a real port."""
+    """Serve the registry on a real port."""
     async with serving(registry.app) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[str]:
-    """Where a browser listens that all tests of this process share: to start one takes seconds."""
+    """Start a browser shared by all tests of this process and return its address."""
     path = find()
     assert path, "There is no browser: run `make test`."
     with tempfile.TemporaryDirectory(prefix="assay-chromium-", ignore_cleanup_errors=True) as folder:
@@ -44,7 +44,7 @@ def chromium() -> Iterator[str]:
             assert process.stderr is not None
             listening = (re.search(r"DevTools listening on (ws://\S+)", line) for line in process.stderr)
             address = next(found[1] for found in listening if found)
-            # Whatever else it says is taken off its hands, else it would wait for a reader.
+            # Drain its output, or it would block.
             Thread(target=process.stderr.read, daemon=True).start()
             yield address
             process.terminate()
@@ -52,7 +52,7 @@ def chromium() -> Iterator[str]:
 
 @pytest.fixture
 async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """A browser that nobody has signed in with: every window of it begins without a memory."""
+    """Return a browser context without cookies."""
     async with async_playwright() as playwright:
         opened = await playwright.chromium.connect_over_cdp(chromium)
         yield opened
@@ -61,7 +61,7 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def page(browser: Browser) -> AsyncIterator[Page]:
-    """An empty page that must not say anything on its console."""
+    """Return an empty page that fails the test on console messages."""
     complaints: list[str] = []
     opened = await browser.new_page()
     opened.on("console", lambda message: complaints.append(message.text))

@@ -1,4 +1,4 @@
-"""Pages that change while one looks at them, in a real browser, fed by real processes."""
+"""Pages that update live, in a real browser with real processes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,15 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from assay.model.submission import State
 from assay.store.submissions.transitions import Step
-from tests.journeys.test_live import a_web
 from tests.support.processes import a_process, until
 from tests.support.registry import Registry
 from tests.support.skills import a_repository
 from tests.support.streams import a_batch, a_submission, go_around, step_on
+from tests.support.web.process import a_web
+
+pytestmark = pytest.mark.browser
 
 PATIENCE_MS = 60_000
 SCANNING = Step(State.TIER1_SCANNING, "fetched")
@@ -22,14 +25,14 @@ SCANNING = Step(State.TIER1_SCANNING, "fetched")
 
 @dataclass
 class Tab:
-    """A page that is looked at, and what it has done."""
+    """An open page and its requests."""
 
     page: Page
     fetched: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     async def listens(self) -> None:
-        """Wait until the page has fetched itself for the first time: from now on it hears everything."""
+        """Wait until the page has fetched itself once and is subscribed."""
 
         async def has_fetched() -> bool:
             return bool(self.fetched)
@@ -37,17 +40,17 @@ class Tab:
         await until(has_fetched)
 
     async def shows(self, text: str) -> None:
-        """Wait until this can be read."""
+        """Wait until this text is visible."""
         await expect(self.page.locator("main")).to_contain_text(text, timeout=PATIENCE_MS)
 
     async def was_reloaded(self) -> bool:
-        """Whether this is another document than the one that was opened."""
+        """Return whether the document has been replaced."""
         return not await self.page.evaluate("window.isTheSame === true")
 
 
 @asynccontextmanager
 async def a_tab(browser: Browser, address: str) -> AsyncIterator[Tab]:
-    """A tab that listens."""
+    """Open a subscribed tab."""
     tab = Tab(await browser.new_page())
     tab.page.on(
         "request", lambda request: tab.fetched.append(request.url) if request.resource_type == "fetch" else None
@@ -61,10 +64,10 @@ async def a_tab(browser: Browser, address: str) -> AsyncIterator[Tab]:
     await tab.page.close()
 
 
-async def test_what_another_process_does_appears_without_a_reload(
+async def test_changes_of_other_processes_appear_without_reload(
     registry: Registry, browser: Browser, tmp_path: Path
 ) -> None:
-    """G76: a real EventSource, the list and the page of a submission, from waiting to published."""
+    """G76: queue and submission page, from waiting to published."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     accepted = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     with a_web(registry, tmp_path) as web:
@@ -87,12 +90,13 @@ async def test_what_another_process_does_appears_without_a_reload(
 
 
 def path_of(accepted: dict[str, str]) -> str:
-    """The page of a submission."""
+    """Return the path of a submission page."""
     return f"/submissions/{accepted['id']}"
 
 
-async def test_the_reader_is_not_disturbed(registry: Registry, url: str, browser: Browser) -> None:
-    """Focus, typed text, selection and scrolling stay where they are while rows come in above."""
+async def test_live_update_keeps_focus_input_selection_and_scroll(
+    registry: Registry, url: str, browser: Browser
+) -> None:
     store = registry.app.store
     await a_batch(store, *(f"skill-{number}" for number in range(40)))
     before = await a_submission(store, "watched")
@@ -114,10 +118,8 @@ async def test_the_reader_is_not_disturbed(registry: Registry, url: str, browser
         assert tab.complaints == []
 
 
-async def test_however_much_happens_the_page_is_fetched_now_and_then(
-    registry: Registry, url: str, browser: Browser
-) -> None:
-    """A burst of events costs the server a few pages, and the last state is shown all the same."""
+async def test_burst_of_events_is_throttled(registry: Registry, url: str, browser: Browser) -> None:
+    """The final state is shown."""
     store = registry.app.store
     before = await a_submission(store)
     async with a_tab(browser, f"{url}/submissions/{before.id}") as tab:
@@ -129,8 +131,8 @@ async def test_however_much_happens_the_page_is_fetched_now_and_then(
         assert len(tab.fetched) - number <= 2 + (monotonic() - begun), "about one a second"
 
 
-async def test_a_lost_connection_is_said_and_comes_back(registry: Registry, browser: Browser, tmp_path: Path) -> None:
-    """G76: the process dies and another one takes its place; the page says so, and catches up by itself."""
+async def test_lost_connection_is_shown_and_recovers(registry: Registry, browser: Browser, tmp_path: Path) -> None:
+    """G76."""
     store = registry.app.store
     before = await a_submission(store)
     with a_web(registry, tmp_path) as first:
@@ -140,7 +142,7 @@ async def test_a_lost_connection_is_said_and_comes_back(registry: Registry, brow
             said = tab.page.locator("#connection")
             await expect(said).to_be_empty()
             first.process.kill()
-            await expect(said).to_contain_text("The connection is lost", timeout=PATIENCE_MS)
+            await expect(said).to_contain_text("Connection lost", timeout=PATIENCE_MS)
             await tab.shows("RECEIVED")
             await step_on(store, before, SCANNING)
             with a_web(registry, tmp_path, port) as second:
@@ -150,8 +152,8 @@ async def test_a_lost_connection_is_said_and_comes_back(registry: Registry, brow
                 assert not await tab.was_reloaded()
 
 
-async def test_an_answer_that_is_no_stream_is_not_the_end(registry: Registry, url: str, browser: Browser) -> None:
-    """G76: a browser gives up after an error that it understands; the page does not."""
+async def test_http_error_on_the_stream_is_retried(registry: Registry, url: str, browser: Browser) -> None:
+    """G76: browsers stop after some errors; the page does not."""
     store = registry.app.store
     before = await a_submission(store)
     tab, refused = Tab(await browser.new_page()), []
@@ -165,7 +167,7 @@ async def test_an_answer_that_is_no_stream_is_not_the_end(registry: Registry, ur
 
     await tab.page.route("**/api/v1/submissions/stream/*", refuse)
     await tab.page.goto(f"{url}/submissions/{before.id}")
-    await expect(tab.page.locator("#connection")).to_contain_text("The connection is lost", timeout=PATIENCE_MS)
+    await expect(tab.page.locator("#connection")).to_contain_text("Connection lost", timeout=PATIENCE_MS)
     await tab.listens()
     await step_on(store, before, SCANNING)
     await tab.shows("TIER1_SCANNING")
@@ -173,8 +175,7 @@ async def test_an_answer_that_is_no_stream_is_not_the_end(registry: Registry, ur
     assert len(refused) == 3
 
 
-async def test_without_scripts_the_page_loads_itself_again(registry: Registry, url: str, browser: Browser) -> None:
-    """What is under way is renewed for everybody."""
+async def test_page_refreshes_without_script(registry: Registry, url: str, browser: Browser) -> None:
     store = registry.app.store
     before = await a_submission(store)
     context = await browser.new_context(java_script_enabled=False)

@@ -1,4 +1,4 @@
-"""The pages in a real browser, as people see them."""
+"""The pages in a real browser."""
 
 import pytest
 from playwright.async_api import Page
@@ -7,9 +7,11 @@ from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_repository
 from tests.support.web.crowd import a_crowd, settle
 
+pytestmark = pytest.mark.browser
 
-async def test_from_the_home_page_to_a_skill_and_its_findings(registry: Registry, url: str, page: Page) -> None:
-    """G64: home, search, skill, queue and submission open, hold together by links, and show the same numbers."""
+
+async def test_navigation_from_home_to_a_skill_and_its_findings(registry: Registry, url: str, page: Page) -> None:
+    """G64: with the same counts on every page."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     for name in ("pdf", "csv"):
@@ -37,8 +39,8 @@ async def test_from_the_home_page_to_a_skill_and_its_findings(registry: Registry
     assert "TIER1_FAILED" in said
 
 
-async def test_nothing_of_a_hostile_skill_runs_in_the_browser(registry: Registry, url: str, page: Page) -> None:
-    """Skill content is text: no script, no image, no form of it comes alive."""
+async def test_hostile_skill_content_is_inert(registry: Registry, url: str, page: Page) -> None:
+    """No script, image or form becomes active."""
     body = (
         "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">[x](javascript:alert(1))"
     )
@@ -56,8 +58,8 @@ async def test_nothing_of_a_hostile_skill_runs_in_the_browser(registry: Registry
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-async def test_pages_fit_their_window(registry: Registry, url: str, page: Page, width: int) -> None:
-    """Nothing is wider than the screen of a phone, whatever a skill is called."""
+async def test_pages_fit_the_viewport(registry: Registry, url: str, page: Page, width: int) -> None:
+    """For any skill name."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     await registry.submit("acme/tools", "a-very-long-name-" * 5, "skills/pdf/SKILL.md")
     await registry.work()
@@ -68,8 +70,8 @@ async def test_pages_fit_their_window(registry: Registry, url: str, page: Page, 
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-async def test_what_a_skill_reaches_for_fits_its_window(registry: Registry, url: str, page: Page, width: int) -> None:
-    """The longest names and the longest list, folded and unfolded; none of them comes alive."""
+async def test_capabilities_fit_the_viewport(registry: Registry, url: str, page: Page, width: int) -> None:
+    """Collapsed and expanded."""
     hosts = " ".join(f"https://{'long-' * 20}{number}.acme.io/" for number in range(50))
     tools = "allowed-tools: Read, <img/src=x/onerror=document.title='owned'>"
     text = f"---\nname: wide\ndescription: Reaches far.\n{tools}\n---\n{hosts} ~/{'folder/' * 25}file\n"
@@ -78,7 +80,7 @@ async def test_what_a_skill_reaches_for_fits_its_window(registry: Registry, url:
     await registry.work()
     await page.set_viewport_size({"width": width, "height": 800})
     await page.goto(f"{url}/skills/acme/tools/wide")
-    section = page.locator("section", has=page.get_by_role("heading", name="What it reaches for"))
+    section = page.locator("section", has=page.get_by_role("heading", name="Capabilities"))
     await section.get_by_text("38 more").click()
     assert await section.locator("details li").first.is_visible()
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
@@ -87,17 +89,15 @@ async def test_what_a_skill_reaches_for_fits_its_window(registry: Registry, url:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-async def test_the_queue_is_filtered_by_a_plain_form(
-    registry: Registry, database_url: str, url: str, page: Page, width: int
-) -> None:
-    """G59, G64: fill in, press Show, turn the page; the form remembers, the page fits, and nothing else is shown."""
+async def test_queue_filter_form(registry: Registry, database_url: str, url: str, page: Page, width: int) -> None:
+    """G59, G64: keeps its values, also across pages."""
     await settle(database_url, a_crowd(700))
     await page.set_viewport_size({"width": width, "height": 800})
     await page.goto(f"{url}/queue")
     assert await page.locator("tbody tr").count() == 50
     await page.get_by_label("Skill or repository").fill("acme/tools")
-    await page.get_by_label("Order").select_option("name")
-    await page.get_by_role("button", name="Show").click()
+    await page.get_by_label("Sort by").select_option("name")
+    await page.get_by_role("button", name="Apply").click()
     await page.wait_for_url("**/queue?*q=acme*")
     first = await page.locator("tbody tr .name a").all_inner_texts()
     assert {await each.inner_text() for each in await page.locator("tbody tr .name span").all()} == {"acme/tools"}
@@ -107,5 +107,5 @@ async def test_the_queue_is_filtered_by_a_plain_form(
     second = await page.locator("tbody tr .name a").all_inner_texts()
     assert [*first, *second] == sorted([*first, *second])
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
-    await page.get_by_role("link", name="Show all").click()
+    await page.get_by_role("link", name="Clear filters").click()
     await page.wait_for_url("**/queue")

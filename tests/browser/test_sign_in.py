@@ -1,4 +1,4 @@
-"""Signing in and staying signed in, in a real browser: its cookies, its redirects, its word for where a form is from."""
+"""Sessions in a real browser: cookies, redirects and form origins."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,31 +18,33 @@ from tests.support.fake_github import FakeGitHub
 from tests.support.registry import open_registry
 from tests.support.web.people import PASSWORD, MovableTime, an_admin
 
+pytestmark = pytest.mark.browser
+
 FORM = "<form method=post action=/admin/note><input name=login aria-label=Note><button>Note it</button></form>"
 EVIL = "http://evil.example/"
 
 
 @get("/admin/desk", opt=ADMIN, media_type=MediaType.HTML)
 async def desk() -> str:
-    """A page of admins."""
+    """An admin page."""
     return f"<!doctype html><title>Desk</title>{FORM}"
 
 
 @post("/admin/note", opt=ADMIN, media_type=MediaType.HTML)
 async def note(data: URLEncodedBody[SignInBody]) -> str:
-    """What its form does."""
+    """Handle its form."""
     return f"<!doctype html><title>Noted</title>Noted: {data.login}"
 
 
 @pytest.fixture
 def time() -> MovableTime:
-    """The time of the registry."""
+    """Return the registry's clock."""
     return MovableTime()
 
 
 @pytest.fixture
 async def url(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[str]:
-    """A registry with an administrator and a page for them, on a real port."""
+    """Serve a registry with an administrator and an admin page."""
     async with open_registry(settings, github, time.clock) as registry:
         await an_admin(registry.app)
         routes = build_routes()
@@ -60,12 +62,12 @@ async def url(settings: Settings, github: FakeGitHub, time: MovableTime) -> Asyn
 
 @pytest.fixture
 async def page(browser: Browser) -> Page:
-    """A window that may complain: being refused is an error to a browser."""
+    """Return a page that tolerates console messages, because rejections are logged there."""
     return await browser.new_page()
 
 
-async def test_a_person_signs_in_stays_signed_in_and_leaves(url: str, page: Page, time: MovableTime) -> None:
-    """G80: no script runs, a lapsed token is not noticed, a form that was typed meanwhile is not lost."""
+async def test_sign_in_stay_signed_in_and_sign_out(url: str, page: Page, time: MovableTime) -> None:
+    """G80: without script; an expired token is refreshed unnoticed, and form input is kept."""
     await page.goto(f"{url}/admin/desk")
     assert page.url == f"{url}/sign-in?next=%2Fadmin%2Fdesk"
     await page.get_by_label("Login").fill("root")
@@ -90,9 +92,7 @@ async def test_a_person_signs_in_stays_signed_in_and_leaves(url: str, page: Page
     assert await page.context.cookies() == []
 
 
-async def test_a_form_of_another_site_does_nothing(url: str, page: Page, time: MovableTime) -> None:
-    """Neither as the person who is signed in, nor by signing somebody else in."""
-
+async def test_cross_site_forms_are_rejected(url: str, page: Page, time: MovableTime) -> None:
     async def answer(route: Route) -> None:
         fields = f"<input name=login value=root><input name=password value='{PASSWORD}'>"
         forms = [f"<form method=post action={url}{path}>{fields}<button>{path}</button></form>" for path in PATHS]

@@ -1,11 +1,14 @@
-"""The list of skills in a browser: search, filters, numbers, pages, without a script."""
+"""The skill list in a browser, without script."""
 
+import pytest
 from playwright.async_api import Browser, Page
 from sqlalchemy import text
 
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
-from tests.web.skills.test_api import publish
+from tests.support.web.skills import publish
+
+pytestmark = pytest.mark.browser
 
 FACTS = """
 UPDATE skill SET stars = length(name) * 7, installs = length(description) * 3,
@@ -15,12 +18,12 @@ UPDATE skill SET stars = length(name) * 7, installs = length(description) * 3,
 
 
 async def number_of(page: Page) -> int:
-    """What the heading says."""
+    """Return the count in the heading."""
     return int((await page.locator("h1 .quiet").inner_text()).rstrip("+").replace(",", ""))
 
 
-async def test_finding_one_s_way_without_a_script(registry: Registry, url: str, browser: Browser) -> None:
-    """G12, G64: words, tabs, fields, orders and pages lead where they say, with the numbers they say."""
+async def test_search_filters_and_pages_without_script(registry: Registry, url: str, browser: Browser) -> None:
+    """G12, G64."""
     await publish(
         registry, "acme/tools", {f"skill-{number}": f"Reads things of kind {number}." for number in range(35)}
     )
@@ -43,13 +46,13 @@ async def test_finding_one_s_way_without_a_script(registry: Registry, url: str, 
     assert await number_of(page) == await page.locator(".card").count() == said == 11
     form = page.get_by_role("search", name="Filter skills")
     await form.get_by_label("Labels").fill("office")
-    await form.get_by_label("Order").select_option("name")
-    await form.get_by_role("button", name="Show").click()
+    await form.get_by_label("Sort by").select_option("name")
+    await form.get_by_role("button", name="Apply").click()
     assert await page.locator(".card h2").all_inner_texts() == ["skill-12"]
-    await page.get_by_role("link", name="Show all").click()
+    await page.get_by_role("link", name="Clear filters").click()
     assert await number_of(page) == 36
 
-    await form.get_by_label("Words").fill("skill-7")
-    await form.get_by_role("button", name="Show").click()
+    await form.get_by_label("Keywords").fill("skill-7")
+    await form.get_by_role("button", name="Apply").click()
     assert "Same content in" in await page.locator(".card").first.inner_text()
     await page.close()

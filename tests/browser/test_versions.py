@@ -1,17 +1,19 @@
-"""Versions in a real browser: a person follows a skill from its page to its files and what changed."""
+"""Versions in a real browser."""
 
 import pytest
 from playwright.async_api import Page
 
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
-from tests.web.versions.test_owners import ask
+from tests.support.web.owners import ask
+
+pytestmark = pytest.mark.browser
 
 NAME = "acme/tools/greet"
 
 
 async def publish_two(registry: Registry) -> None:
-    """A skill whose second version reads a variable, and was deprecated."""
+    """Publish a skill whose second version reads a variable and is deprecated."""
     files = {"SKILL.md": a_skill("greet"), "scripts/run.py": "print('hello')\n"}
     repository = registry.github.add_repository("acme/tools", files=files, stars=12)
     for change in (None, "import os\nprint(os.environ['GREETING'])\n"):
@@ -22,8 +24,8 @@ async def publish_two(registry: Registry) -> None:
     await ask(registry, NAME, "versions/1.0.1/deprecate", {"reason": "Reads more than it says."})
 
 
-async def test_from_a_skill_to_what_changed_in_it(registry: Registry, url: str, page: Page) -> None:
-    """G64: page, version, file and comparison open, lead to each other, and show why a version is not to be used."""
+async def test_navigation_from_a_skill_to_its_changes(registry: Registry, url: str, page: Page) -> None:
+    """G64: page, version, file and comparison link to each other and show the deprecation."""
     await publish_two(registry)
     await page.goto(f"{url}/skills/greet")
     assert page.url == f"{url}/skills/{NAME}"
@@ -35,7 +37,7 @@ async def test_from_a_skill_to_what_changed_in_it(registry: Registry, url: str, 
     assert (await saved.value).suggested_filename == "greet-1.0.1.zip"
     await page.get_by_role("link", name="compare").click()
     assert await page.locator(".patch .plus").all_inner_texts() == ["+import os", "+print(os.environ['GREETING'])"]
-    assert "GREETING" in await page.get_by_role("heading", name="New", exact=True).locator("+ dl").inner_text()
+    assert "GREETING" in await page.get_by_role("heading", name="Added", exact=True).locator("+ dl").inner_text()
     await page.select_option("select[name=from]", "1.0.1")
     await page.select_option("select[name=to]", "1.0.0")
     await page.get_by_role("button", name="Compare").click()
@@ -47,10 +49,7 @@ async def test_from_a_skill_to_what_changed_in_it(registry: Registry, url: str, 
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-async def test_no_page_of_a_version_is_wider_than_the_screen(
-    registry: Registry, url: str, page: Page, width: int
-) -> None:
-    """Tables and texts scroll inside of themselves, also on a phone."""
+async def test_version_pages_fit_the_viewport(registry: Registry, url: str, page: Page, width: int) -> None:
     await publish_two(registry)
     await page.set_viewport_size({"width": width, "height": 800})
     for path in ("", "/versions/1.0.0", "/compare?from=1.0.0", "/versions/1.0.0/files/scripts/run.py"):

@@ -1,4 +1,4 @@
-"""The hallmark: anyone can check it, and one changed byte breaks it."""
+"""The hallmark: verifiable, and broken by one changed byte."""
 
 import base64
 import copy
@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.app.keys import open_signing_key
+from assay.certify.certify import STEPS, tier_of, trust_of
 from assay.certify.hallmark import open_hallmark, sign_hallmark
-from assay.certify.tier import STEPS, tier_of, trust_of
 from assay.model.skill import Tier
 from assay.model.source import Source
 
 SOURCE = Source({"SKILL.md": b"hello", "scripts/run.py": b"print()"}, commit="0" * 40)
 
 
-def test_the_statement_names_the_content_and_every_file(tmp_path: Path) -> None:
-    """It is an in-toto statement in a DSSE envelope, as other tools read it."""
+def test_statement_names_content_and_files(tmp_path: Path) -> None:
+    """in-toto in a DSSE envelope."""
     key = open_signing_key(tmp_path / "key.pem")
     envelope = sign_hallmark(SOURCE.manifest, {"score": 90}, key)
     statement = open_hallmark(envelope, {key.id: key.public_pem})
@@ -31,8 +31,7 @@ def test_the_statement_names_the_content_and_every_file(tmp_path: Path) -> None:
     assert statement["predicate"] == {"score": 90}
 
 
-def test_a_changed_payload_or_a_foreign_key_is_refused(tmp_path: Path) -> None:
-    """What was not signed here does not open."""
+def test_changed_payload_or_unknown_key_is_rejected(tmp_path: Path) -> None:
     key, other = open_signing_key(tmp_path / "key.pem"), open_signing_key(tmp_path / "other.pem")
     envelope = sign_hallmark(SOURCE.manifest, {"score": 10}, key)
     forged = copy.deepcopy(envelope)
@@ -44,8 +43,7 @@ def test_a_changed_payload_or_a_foreign_key_is_refused(tmp_path: Path) -> None:
     assert open_hallmark(envelope, {}) is None
 
 
-def test_the_key_is_made_once_and_is_private(tmp_path: Path) -> None:
-    """Two processes that start together sign with the same key, and only its owner can read it."""
+def test_key_is_created_once_and_private(tmp_path: Path) -> None:
     file = tmp_path / "keys" / "key.pem"
     assert open_signing_key(file).id == open_signing_key(file).id
     assert file.stat().st_mode & 0o077 == 0
@@ -53,8 +51,8 @@ def test_the_key_is_made_once_and_is_private(tmp_path: Path) -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=20), st.binary(max_size=50), min_size=1, max_size=5), st.data())
-def test_a_digest_changes_with_every_byte_and_path(files: dict[str, bytes], data: st.DataObject) -> None:
-    """G46: equal exactly if every path and every byte is equal, in whatever order they come."""
+def test_digest_depends_on_every_byte_and_path(files: dict[str, bytes], data: st.DataObject) -> None:
+    """G46: not on their order."""
     source = Source(files, commit="")
     assert Source(dict(reversed(files.items())), commit="other").digest == source.digest
     path = data.draw(st.sampled_from(sorted(files)))
@@ -66,13 +64,13 @@ def test_a_digest_changes_with_every_byte_and_path(files: dict[str, bytes], data
     ("tiers", "reviewed", "tier"),
     [({1}, False, Tier.SCANNED), ({1, 2}, False, Tier.VERIFIED), ({1}, True, Tier.CERTIFIED)],
 )
-def test_tiers_say_what_was_examined(tiers: set[int], reviewed: bool, tier: Tier) -> None:
-    """G45: one function derives the tier from the checks that ran."""
+def test_tier_follows_the_checks(tiers: set[int], reviewed: bool, tier: Tier) -> None:
+    """G45."""
     assert tier_of(frozenset(tiers), reviewed=reviewed) is tier
 
 
-def test_trust_grows_with_score_and_depth() -> None:
-    """G45: one function, monotone in both, and every step can be reached."""
+def test_trust_is_monotone_in_score_and_tier() -> None:
+    """G45."""
     reached = set()
     for tier in Tier:
         scores = [trust_of(tier, score) for score in range(101)]

@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures for tests of the command line."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from tests.support.cli.scripted import Script, a_script
 
 @pytest.fixture(scope="module")
 def live(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A registry of real processes; tests keep apart by the names of their repositories."""
+    """Start a registry of real processes; tests use different repository names to stay apart."""
     with a_live_registry(postgres_url, tmp_path_factory.mktemp("live")) as registry:
         yield registry
 
 
 @pytest.fixture
 def script() -> Iterator[Script]:
-    """Something in the place of a registry."""
+    """Serve scripted responses in place of a registry."""
     with a_script() as answering:
         yield answering

@@ -1,4 +1,4 @@
-"""`assay admin`: the first administrator, made beside the database."""
+"""`assay admin`: administrators created beside the database."""
 
 import os
 import pty
@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from assay.accounts.passwords import is_password
+from assay.accounts.passwords import verify_password
 from assay.store.database.database import Database, open_database
-from assay.store.people.accounts import find_local
-from tests.cli.test_up import clean_environment
+from assay.store.people.accounts import find_local_account
+from tests.support.cli.up import clean_environment
 from tests.support.registry import SECRET, Registry
 from tests.support.warm import run_assay
 from tests.support.web.people import a_browser, audit_of, sign_in, signed_in
+
+pytestmark = pytest.mark.process
 
 PASSWORD = "a password with spaces and ümlauts"
 OTHER_PASSWORD = "another good password"
@@ -23,40 +25,40 @@ COMMAND = [sys.executable, "-m", "assay", "admin"]
 
 @pytest.fixture
 def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
-    """The settings of an operator."""
+    """Return an operator's settings."""
     secrets = {f"ASSAY_{name}": SECRET for name in ("INTERNAL_KEY", "JWT_SECRET", "WEBHOOK_SECRET")}
     return clean_environment(ASSAY_DATABASE_URL=database_url, ASSAY_DATA_DIR=str(tmp_path / "data"), **secrets)
 
 
 def run(environment: dict[str, str], *arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
-    """The command, with this on its standard input."""
+    """Run the command with this standard input."""
     return run_assay("admin", *arguments, env=environment, typed=typed or "", seconds=60)
 
 
 async def stored(store: Database, login: str) -> str | None:
-    """What the database has of a password."""
+    """Return the stored password hash."""
     async with store.begin() as db:
-        found = await find_local(db, login)
+        found = await find_local_account(db, login)
     return found[1] if found else None
 
 
 async def test_create_list_and_disable(environment: dict[str, str], registry: Registry) -> None:
-    """G81: no account exists until somebody makes one; a login has one password, until it is disabled."""
+    """G81: no default account exists; a login has one password until it is disabled."""
     await signed_in(registry.app, "boss", admin=True)
     await signed_in(registry.app, "user")
     made = run(environment, "create", "Root", "--password-stdin", typed=f"{PASSWORD}\n")
     assert (made.returncode, made.stdout, made.stderr) == (0, "Root can sign in.\n", "")
     taken = run(environment, "create", "ROOT", "--password-stdin", typed=OTHER_PASSWORD)
-    assert (taken.returncode, "There is an administrator ROOT already" in taken.stderr) == (4, True)
+    assert (taken.returncode, "An administrator ROOT already exists" in taken.stderr) == (4, True)
     listed = [line.split("│")[1:5] for line in run(environment, "list").stdout.splitlines() if "│" in line]
     assert [(row[0].strip(), row[1].strip()) for row in listed] == [("boss", "GitHub"), ("Root", "a password")]
     async with a_browser(registry.app) as browser:
         assert (await sign_in(browser, "root", PASSWORD)).status_code == 303
         closed = run(environment, "disable", "root")
-        assert (closed.returncode, closed.stdout) == (0, "root cannot sign in any more.\n")
+        assert (closed.returncode, closed.stdout) == (0, "root can no longer sign in.\n")
         assert (await sign_in(browser, "root", PASSWORD)).status_code == 401
         again = run(environment, "disable", "root")
-        assert (again.returncode, again.stderr) == (3, "assay: There is no open account root.\n")
+        assert (again.returncode, again.stderr) == (3, "assay: There is no enabled account root.\n")
         assert run(environment, "create", "root", "--password-stdin", typed=OTHER_PASSWORD).returncode == 0
         assert (await sign_in(browser, "root", PASSWORD)).status_code == 401
         assert (await sign_in(browser, "root", OTHER_PASSWORD)).status_code == 303
@@ -69,11 +71,11 @@ async def test_create_list_and_disable(environment: dict[str, str], registry: Re
     ]
 
 
-async def test_what_is_wrong_is_said_in_a_line(environment: dict[str, str], database_url: str) -> None:
-    """G92: nothing is made, and the password is not repeated."""
+async def test_invalid_input_is_one_line(environment: dict[str, str], database_url: str) -> None:
+    """G92: nothing is created, and the password is not printed."""
     for login, typed, said in [
         ("root", "too short", "A password must have 12 to 1024 characters."),
-        ("no spaces", PASSWORD, "login: letters, digits"),
+        ("no spaces", PASSWORD, "login: use 1 to 64 letters"),
     ]:
         answer = run(environment, "create", login, "--password-stdin", typed=typed)
         assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
@@ -83,18 +85,17 @@ async def test_what_is_wrong_is_said_in_a_line(environment: dict[str, str], data
             assert await stored(store, login) is None
 
 
-async def test_a_terminal_is_asked_twice_and_shows_nothing(environment: dict[str, str], database_url: str) -> None:
-    """A person types the password, unseen; two that differ are asked for again."""
+async def test_password_prompt_hides_and_confirms(environment: dict[str, str], database_url: str) -> None:
     number, leader = pty.fork()
     if number == 0:
         os.execve(COMMAND[0], [*COMMAND, "create", "root"], environment)
     shown = b""
-    # The space comes when the terminal has stopped to show what is typed.
+    # The space appears once the terminal stops echoing input.
     for question, typed in [
         (b"Password: ", "mistyped password"),
-        (b"Once more: ", PASSWORD),
+        (b"Repeat the password: ", PASSWORD),
         (b"Password: ", PASSWORD),
-        (b"Once more: ", PASSWORD),
+        (b"Repeat the password: ", PASSWORD),
         (b"can sign in", None),
     ]:
         seen = len(shown)
@@ -107,10 +108,10 @@ async def test_a_terminal_is_asked_twice_and_shows_nothing(environment: dict[str
     assert PASSWORD.encode() not in shown
     assert b"mistyped" not in shown
     async with open_database(database_url) as store:
-        assert is_password(PASSWORD, await stored(store, "root"))
+        assert verify_password(PASSWORD, await stored(store, "root"))
 
 
-def test_without_a_terminal_the_pipe_must_be_named(environment: dict[str, str]) -> None:
-    """A script that forgot the option hangs on no prompt."""
+def test_password_from_a_pipe_needs_its_option(environment: dict[str, str]) -> None:
+    """A script without the option does not hang on a prompt."""
     answer = run(environment, "create", "root", typed=PASSWORD)
     assert (answer.returncode, "--password-stdin" in answer.stderr) == (2, True)

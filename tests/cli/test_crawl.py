@@ -1,4 +1,4 @@
-"""`assay crawl` as people and cron call it: once, tried out, and until it is stopped."""
+"""`assay crawl`: once, as a dry run, and continuously."""
 
 import re
 import signal
@@ -8,16 +8,20 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
+import pytest
+
 from tests.support.cli.live import Live, at_a_terminal
 from tests.support.skills import a_repository
+
+pytestmark = pytest.mark.process
 
 
 def chosen(place: Path) -> dict[str, str]:
     return {"ASSAY_DISCOVERY_LIST": str(place), "ASSAY_DISCOVERY_SOURCES": "list"}
 
 
-def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
-    """G87: sources are registered and run by themselves; SIGTERM ends it in order. First: a failure makes a source wait."""
+def test_crawl_runs_until_stopped(live: Live, tmp_path: Path) -> None:
+    """G87: sources register and run; SIGTERM stops cleanly. Runs first, because a failure delays a source."""
     live.github.add_repository("scheduled/r", files=a_repository("one"))
     place = tmp_path / "list.txt"
     place.write_text("scheduled/r")
@@ -42,30 +46,30 @@ def test_it_goes_on_until_it_is_stopped(live: Live, tmp_path: Path) -> None:
         assert 0 == process.wait(60)
 
 
-def test_on_a_terminal_a_table_stands_below_the_log(live: Live) -> None:
-    """G87, G90: without --once too, each source has its row, and what is not set up is named; Ctrl-C is no failure."""
+def test_crawl_shows_a_table_on_a_terminal(live: Live) -> None:
+    """G87, G90: one row per source, with unconfigured ones named; Ctrl-C is no failure."""
     live.github.add_repository("watched/r", files=a_repository("one", "two"))
     owner = {"ASSAY_DISCOVERY_SOURCES": "organisations,code-search", "ASSAY_DISCOVERY_ORGANISATIONS": "watched"}
     seen, code = at_a_terminal(live, "crawl", shows=b"complete", interrupt_after=1, **owner)
     assert code == 0
     assert {"one", "two"} == set(live.submissions_of("watched/r"))
-    assert re.search(rb"not set up do not run.*code-search", seen)
-    # A line of the log takes the place of the table, which is drawn anew below it.
-    before, _, after = seen.partition(b"A run of discovery has ended")
+    assert re.search(rb"Skipped discovery sources.*code-search", seen)
+    # A log line replaces the table, which is redrawn below it.
+    before, _, after = seen.partition(b"Discovery run ended")
     assert b"organisations" in before
     assert b"organisations" not in before.rpartition(b"\r")[2]
     assert b"organisations" in after.partition(b"\n")[2]
 
 
-def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:
-    """G85: a dry run names what it would take and writes nothing; then it is taken, up to the maximum."""
+def test_dry_run_then_run_once(live: Live, tmp_path: Path) -> None:
+    """G85: a dry run writes nothing; then the candidates are taken, up to the maximum."""
     names = [f"crawled/r{number}" for number in range(3)]
     for name in names:
         live.github.add_repository(name, files=a_repository("one", "two"))
     place = tmp_path / "list.txt"
     place.write_text("\n".join(names))
     dry = live.assay("crawl", "list", "--dry-run", **chosen(place))
-    assert (0, 3) == (dry.code, dry.out.count("would take crawled/r"))
+    assert (0, 3) == (dry.code, dry.out.count("would add crawled/r"))
     assert {} == live.submissions_of(names[0])
     first = live.assay("crawl", "--once", "--max", "2", "--json", **chosen(place))
     assert first.code == 0, first.err
@@ -80,10 +84,10 @@ def test_a_source_is_tried_out_and_run_once(live: Live, tmp_path: Path) -> None:
     assert "discovery" == live.submissions_of(names[2])["one"]["source"]
 
 
-def test_what_is_wrong_has_its_exit_code(live: Live, tmp_path: Path) -> None:
-    """G92: a source that is not set up, one that cannot be read, a setting that names none."""
+def test_crawl_errors_have_exit_codes(live: Live, tmp_path: Path) -> None:
+    """G92: unconfigured, unreadable and unknown sources."""
     absent = live.assay("crawl", "code-search", "--once", **chosen(tmp_path / "list.txt"))
-    assert (3, True) == (absent.code, "there are: list" in absent.err)
+    assert (3, True) == (absent.code, "Available sources: list" in absent.err)
     broken = live.assay("crawl", "--once", **chosen(tmp_path / "nothing.txt"))
     assert (5, True) == (broken.code, "cannot be read" in broken.out)
     wrong = live.assay("crawl", "--once", ASSAY_DISCOVERY_SOURCES="everything")

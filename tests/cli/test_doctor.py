@@ -1,4 +1,4 @@
-"""`assay doctor`: one command that looks at everything and says what to do."""
+"""`assay doctor`: checks everything and says what to do."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,44 +6,45 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from assay.cli.doctor.judge import check_judge
+from assay.cli.doctor.machine import check_judge, check_rules
 from assay.cli.doctor.registry import check_registry
-from assay.cli.doctor.rules import check_rules
 from assay.edge.keys import skill_key
 from assay.edge.redis import RedisEdge
 from assay.runtime.heartbeat import heartbeat
 from assay.settings import Settings
-from tests.cli.test_up import clean_environment
 from tests.support.cli.live import Live, assay
 from tests.support.cli.skills_here import RULE, written
+from tests.support.cli.up import clean_environment
 from tests.support.edge_copies import bring_level
 from tests.support.processes import environment
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_skill
 
+pytestmark = pytest.mark.process
+
 
 async def found(registry: Registry) -> dict[str, tuple[str, str]]:
-    """What is said of each thing, and what to do."""
+    """Return the result and remedy of each check."""
     return {check.name: (check.health.value, check.advice) async for check in check_registry(registry.app)}
 
 
 async def publish(registry: Registry) -> None:
-    """A skill that is listed."""
+    """Publish a skill."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
 
 
-def test_a_registry_that_works_is_well(live: Live) -> None:
-    """Over the real processes; exit 0, and the same as a document."""
+def test_working_registry_passes(live: Live) -> None:
+    """Exit code 0, also as JSON."""
     ran = live.assay("doctor", "--json")
     checks = {check["name"]: check["health"] for check in ran.json["checks"]}
     assert (ran.code, checks["database"], checks["web"], checks["GitHub"]) == (0, "well", "well", "well"), ran.out
-    assert "well    database:" in live.assay("doctor").out
+    assert "ok      database:" in live.assay("doctor").out
 
 
-def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
-    """G97: nothing is guessed about what is behind it; exit 1."""
+def test_database_outage_is_reported_first(tmp_path: Path) -> None:
+    """G97: dependent checks are skipped; exit code 1."""
     secrets = {f"ASSAY_{name}": SECRET for name in ("INTERNAL_KEY", "JWT_SECRET", "WEBHOOK_SECRET")}
     away = "postgresql://nobody@127.0.0.1:9/assay"
     environment = clean_environment(ASSAY_DATABASE_URL=away, ASSAY_DATA_DIR=str(tmp_path), ASSAY_PORT="9", **secrets)
@@ -64,21 +65,21 @@ def test_a_database_that_is_away_is_said_first(tmp_path: Path) -> None:
     ],
     ids=["none", "priced", "without a price", "without a budget"],
 )
-def test_a_budget_that_stops_nothing_is_odd(
+def test_ineffective_judge_budget_is_a_warning(
     settings: Settings, more: dict[str, object], health: str, named: str
 ) -> None:
-    """G44, G97: nobody learns from a bill that the budget of the judge never counted."""
+    """G44, G97."""
     judged = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m"} | more
     check = check_judge(Settings.model_validate(settings.model_dump() | judged))
     assert (check.health.value, named in check.advice) == (health, True)
 
 
-def test_rules_that_cannot_be_used_are_ill(settings: Settings, tmp_path: Path) -> None:
-    """And those that can are counted; all else is looked at either way."""
+def test_unusable_ruleset_is_an_error(settings: Settings, tmp_path: Path) -> None:
+    """Other checks still run."""
     assert check_rules(settings).health.value == "well"
     house = written(tmp_path / "house", {"house.toml": RULE.format(severity="low")})
     good = check_rules(settings.model_copy(update={"ruleset": house}))
-    assert (good.health.value, f"of which 1 are of {house}" in good.detail) == ("well", True)
+    assert (good.health.value, f"1 of them from {house}" in good.detail) == ("well", True)
     written(house, {"house.toml": RULE.format(severity="awful")})
     ran = assay("doctor", "--json", environment=environment(settings.model_copy(update={"ruleset": house})))
     checks = {check["name"]: check for check in ran.json["checks"]}
@@ -86,8 +87,8 @@ def test_rules_that_cannot_be_used_are_ill(settings: Settings, tmp_path: Path) -
     assert checks["rules"]["detail"].startswith("ASSAY_RULESET: house.toml: rule HR-001: ")
 
 
-async def test_other_rules_than_those_of_the_processes_are_odd(registry: Registry) -> None:
-    """A shell that lacks the setting would call fresh what the processes call stale."""
+async def test_ruleset_differing_from_the_processes_is_a_warning(registry: Registry) -> None:
+    """A shell without the setting would report current verdicts as stale."""
     async with heartbeat(registry.app.store, "worker", ruleset=registry.app.ruleset.version):
         assert (await found(registry))["running rules"][0] == "well"
     async with heartbeat(registry.app.store, "worker", ruleset="sha256:other"):
@@ -95,8 +96,8 @@ async def test_other_rules_than_those_of_the_processes_are_odd(registry: Registr
     assert (health, "ASSAY_RULESET" in advice) == ("odd", True)
 
 
-async def test_what_is_listed_is_looked_at(registry: Registry) -> None:
-    """A sample of contents, hallmarks and names; all is well."""
+async def test_listings_are_sampled(registry: Registry) -> None:
+    """Contents, hallmarks and names."""
     await publish(registry)
     checks = await found(registry)
     assert {name: checks[name][0] for name in ("clock", "blobs", "contents", "hallmarks", "search")} == dict.fromkeys(
@@ -104,8 +105,7 @@ async def test_what_is_listed_is_looked_at(registry: Registry) -> None:
     )
 
 
-async def test_bytes_that_changed_on_disk_are_found(registry: Registry, tmp_path: Path) -> None:
-    """The content is no longer what its digest says."""
+async def test_changed_content_is_found(registry: Registry, tmp_path: Path) -> None:
     await publish(registry)
     for file in (registry.app.settings.data_dir / "blobs").rglob("*"):
         if file.is_file():
@@ -115,16 +115,15 @@ async def test_bytes_that_changed_on_disk_are_found(registry: Registry, tmp_path
     assert "backup" in checks["contents"][1]
 
 
-async def test_a_hallmark_that_was_changed_is_found(registry: Registry) -> None:
-    """One that no key of ours has signed."""
+async def test_changed_hallmark_is_found(registry: Registry) -> None:
     await publish(registry)
     async with registry.app.store.begin() as db:
         await db.execute(text("""UPDATE skill_version SET hallmark = jsonb_set(hallmark, '{payload}', '"e30="')"""))
     assert (await found(registry))["hallmarks"][0] == "ill"
 
 
-async def test_a_copy_that_differs_is_said_with_what_to_run(registry: Registry) -> None:
-    """G71, G97: a key that is lost, and a store that does not answer; what is only on its way is well."""
+async def test_edge_drift_is_reported_with_its_remedy(registry: Registry) -> None:
+    """G71, G97: a lost key or an unreachable store; changes in transit are fine."""
     await publish(registry)
     assert (await found(registry))["edge copy"][0] == "well"
     edge = registry.app.edge
@@ -138,16 +137,15 @@ async def test_a_copy_that_differs_is_said_with_what_to_run(registry: Registry) 
     assert (await found(away))["edge copy"][0] == "ill"
 
 
-async def test_alarms_of_the_queue_come_with_what_to_do(registry: Registry) -> None:
-    """A queue that nobody watches."""
+async def test_queue_alarms_are_reported_with_their_remedy(registry: Registry) -> None:
     checks = await found(registry)
     assert checks["queue: detector_blind"] == (
         "ill",
-        "Start `assay worker`; until then only what this answer itself can see is reported.",
+        "Start `assay worker`. Until then, alarms are computed only on request.",
     )
 
 
-async def test_a_github_that_does_not_answer_is_ill(registry: Registry) -> None:
-    """G36, G97: and not a skill that is not there."""
+async def test_unreachable_github_is_an_error(registry: Registry) -> None:
+    """G36, G97."""
     registry.github.fail("rate_limit", 500, times=None)
     assert (await found(registry))["GitHub"][0] == "ill"

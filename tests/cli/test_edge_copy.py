@@ -1,18 +1,22 @@
-"""`assay seed`, `import kv`, `rebuild-index` and `health` against a registry of real processes."""
+"""`assay seed`, `import kv`, `rebuild-index` and `health` against real processes."""
 
 import json
 import time
 from pathlib import Path
 
+import pytest
+
 from assay.serve.skills.starter import starter_skills
 from tests.support.cli.live import Live
 from tests.support.skills import a_repository, a_skill
 
+pytestmark = pytest.mark.process
+
 REFUSED = {each.full_name for each in starter_skills() if ".claude/" in each.path}
 
 
-def test_the_starter_catalogue_is_submitted_like_anything_else(live: Live) -> None:
-    """G14, G18: 118 entries, one bulk request; what a registry refuses for its path says so; again nothing is new."""
+def test_seed_submits_the_starter_catalogue(live: Live) -> None:
+    """G14, G18: 118 entries in one bulk request; refused paths are reported; a second run changes nothing."""
     first = live.assay("seed", "--json")
     assert first.json["total"] == len(starter_skills()) == 118
     assert first.json["created"] == 118 - len(REFUSED)
@@ -24,8 +28,8 @@ def test_the_starter_catalogue_is_submitted_like_anything_else(live: Live) -> No
     assert queue["total"] >= 1
 
 
-def test_a_dump_of_a_key_value_store_is_brought_in(live: Live, tmp_path: Path) -> None:
-    """G70: lines become submissions, wherever the skill is in its repository; wrong lines are told by number."""
+def test_import_of_a_key_value_dump(live: Live, tmp_path: Path) -> None:
+    """G70: lines become submissions; invalid lines are reported by number."""
     live.github.add_repository("dumped/tools", files=a_repository("pdf", "csv", "old"))
     live.github.add_repository("dumped/single", files={"SKILL.md": a_skill("single")})
     web = live.environment["ASSAY_GITHUB_WEB_URL"]
@@ -57,12 +61,12 @@ def test_a_dump_of_a_key_value_store_is_brought_in(live: Live, tmp_path: Path) -
     assert {"pdf", "csv", "pdf-2"} <= set(live.submissions_of("dumped/tools"))
     again = live.assay("import", "kv", str(dump))
     assert "0 submitted" in again.out
-    assert "line 13: It cannot be read" in again.err
+    assert "line 13: The line cannot be read" in again.err
     assert live.assay("import", "kv", str(tmp_path / "none.jsonl")).code == 2
 
 
-def test_the_copy_is_compared_and_made_anew(live: Live) -> None:
-    """G70, G71: `health` says what to run, and running it makes the two agree."""
+def test_health_and_rebuild_of_the_edge_copy(live: Live) -> None:
+    """G70, G71: `health` names the command that repairs the drift."""
     live.github.add_repository("edge/tools", files=a_repository("pdf"))
     web = live.environment["ASSAY_GITHUB_WEB_URL"]
     submitted = live.assay("submit", f"{web}/edge/tools", "--name", "pdf", "--path", "skills/pdf/SKILL.md", "--wait")
@@ -73,7 +77,7 @@ def test_the_copy_is_compared_and_made_anew(live: Live) -> None:
     assert done.json["rebuilt"] >= 1
     deadline = time.monotonic() + 60
     while (seen := live.assay("health", "--json")).json["drift_detected"] and time.monotonic() < deadline:
-        live.assay("rebuild-index")  # the seeded skills are being refused meanwhile
+        live.assay("rebuild-index")  # the seeded skills are refused meanwhile
     assert seen.code == 0, seen.out
     assert seen.json["kv_enumerated_count"] == seen.json["prisma_count"] >= 1
-    assert "Everything agrees" in live.assay("health").out
+    assert "The edge copy agrees" in live.assay("health").out

@@ -1,4 +1,4 @@
-"""The pre-commit hook and the GitHub Action call the command line as it is."""
+"""The pre-commit hook and the GitHub Action match the command line."""
 
 import json
 import re
@@ -24,15 +24,15 @@ SCANNING = (ROOT / "docs" / "scanning.md").read_text()
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
-def test_a_hook_is_a_call_that_is_accepted(hook: dict[str, Any]) -> None:
-    """It scans whole skills: names of changed files are not handed to it."""
+def test_hook_is_a_valid_command(hook: dict[str, Any]) -> None:
+    """It scans whole skills, not the changed files."""
     params = accepted([*shlex.split(hook["entry"]), *hook["args"]])
     assert params["what"] == ["."]
     assert (hook["language"], hook["pass_filenames"]) == ("python", False)
 
 
-def test_nothing_is_fetched_that_the_repository_does_not_name() -> None:
-    """No host of packages, no action of others; what is installed is locked by hashes."""
+def test_action_downloads_only_locked_packages() -> None:
+    """No package hosts and no third-party actions."""
     for name in ("action.yml", ".pre-commit-hooks.yaml"):
         assert "://" not in (ROOT / name).read_text()
     assert [step for step in STEPS.values() if "uses" in step] == []
@@ -43,8 +43,8 @@ def test_nothing_is_fetched_that_the_repository_does_not_name() -> None:
     assert "--require-hashes" in install
 
 
-def test_inputs_reach_the_script_by_variables_only() -> None:
-    """Text of a pull request put into a script would be a program; every input is declared and used."""
+def test_action_inputs_are_passed_as_variables() -> None:
+    """Interpolating pull request text into a script would run it; every input is declared and used."""
     scan = STEPS["Scan"]
     assert all("${{" not in step["run"] for step in STEPS.values())
     used = [re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", value)[1] for value in scan["env"].values()]
@@ -53,7 +53,7 @@ def test_inputs_reach_the_script_by_variables_only() -> None:
 
 
 def run_action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
-    """The step that scans, as a runner runs it: its code, its outputs, and what it printed."""
+    """Run the scan step like a runner and return exit code, outputs and log."""
     script = folder / "runner" / "assay" / "bin" / "assay"
     script.parent.mkdir(parents=True, exist_ok=True)
     if not script.exists():
@@ -76,8 +76,9 @@ def run_action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
     )
 
 
-def test_the_action_scans_writes_sarif_and_fails_the_job(tmp_path: Path) -> None:
-    """The results are there for the next step, also if the job fails because of them."""
+@pytest.mark.process
+def test_action_writes_sarif_and_fails_the_job(tmp_path: Path) -> None:
+    """The results are available even if the job fails."""
     written(tmp_path / "checkout" / "my skills" / "steal", a_bad_skill())
     written(tmp_path / "checkout" / "greet", {"SKILL.md": a_skill()})
     code, outputs, printed = run_action(tmp_path, path="my skills\n\ngreet\n")
@@ -89,8 +90,7 @@ def test_the_action_scans_writes_sarif_and_fails_the_job(tmp_path: Path) -> None
     assert not (tmp_path / "checkout" / "pwned").exists()
 
 
-def test_the_documentation_uses_what_there_is() -> None:
-    """Inputs, outputs and hooks of the examples exist, and so does every option of the calls."""
+def test_documented_examples_match_the_action_and_hooks() -> None:
     examples = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", SCANNING, re.DOTALL)]
     action = next(step for example in examples for step in example.get("steps", []) if step.get("id") == "assay")
     assert set(action["with"]) <= set(ACTION["inputs"])

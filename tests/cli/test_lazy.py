@@ -1,4 +1,4 @@
-"""Commands load what they use and no more; the list of them says what they say themselves."""
+"""Start-up cost of commands, and the command list."""
 
 import subprocess
 import sys
@@ -12,11 +12,12 @@ from assay.cli.main import Commands
 from assay.cli.ui.lazy import load
 
 SERVER = ("litestar", "sqlalchemy", "asyncpg", "pgqueuer", "uvicorn", "assay.app", "assay.web", "assay.store")
-# A scan of a folder needs none of it; a URL does.
+# A folder scan needs none of these modules; a URL does.
 NETWORK = ("aiohttp", "uvloop", "obstore", "cryptography", "assay.settings", "assay.github")
 EXAMPLE = Path(cli.__file__).parent / "examples" / "csv-profiler"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "also"),
     [
@@ -29,8 +30,7 @@ EXAMPLE = Path(cli.__file__).parent / "examples" / "csv-profiler"
         (["rules", "show", "EX-001"], NETWORK),
     ],
 )
-def test_help_loads_no_server(arguments: list[str], also: tuple[str, ...]) -> None:
-    """Nobody waits two seconds to read how a command is called, or to scan a folder."""
+def test_help_and_folder_scan_load_no_server(arguments: list[str], also: tuple[str, ...]) -> None:
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "assay", *arguments], capture_output=True, text=True
     )
@@ -41,16 +41,15 @@ def test_help_loads_no_server(arguments: list[str], also: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize("name", Commands.lazy_commands)
-def test_a_line_of_the_list_is_how_the_help_begins(name: str) -> None:
-    """It is written twice so that the list loads nothing: here is what keeps both the same."""
+def test_command_list_matches_the_help(name: str) -> None:
+    """The list repeats the first line of each help text so that it loads no command."""
     lazy = Commands.lazy_commands[name]
-    told = load(lazy.place).help
+    told = load(lazy.target).help
     assert told is not None
-    assert told.startswith(lazy.line)
+    assert told.startswith(lazy.summary)
 
 
-def test_every_command_and_option_has_a_help() -> None:
-    """What a person may type, they may look up."""
+def test_every_command_and_option_has_help() -> None:
     silent = [
         f"{name} {param.name}"
         for name, command in all_commands()

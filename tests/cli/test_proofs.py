@@ -1,17 +1,20 @@
-"""`assay verify NAME`, `assay keys` and `assay replay` against a registry of real processes."""
+"""`assay verify NAME`, `assay keys` and `assay replay` against real processes."""
 
 import asyncio
 from pathlib import Path
 
 import asyncpg
+import pytest
 
 from tests.support.cli.live import Live
 from tests.support.cli.skills_here import RULE, written
 from tests.support.skills import a_skill
 
+pytestmark = pytest.mark.process
+
 
 def submitted(live: Live, repository: str, body: str) -> str:
-    """Publish a skill of a repository of its own."""
+    """Publish a skill in its own repository."""
     live.github.add_repository(repository, files={"SKILL.md": a_skill("greet", body=body)})
     web = live.environment["ASSAY_GITHUB_WEB_URL"]
     ran = live.assay("submit", f"{web}/{repository}", "--name", "greet", "--wait")
@@ -20,7 +23,7 @@ def submitted(live: Live, repository: str, body: str) -> str:
 
 
 def run(live: Live, statement: str) -> None:
-    """Change the registry past Assay."""
+    """Change the database directly."""
 
     async def execute() -> None:
         connection = await asyncpg.connect(live.environment["ASSAY_DATABASE_URL"])
@@ -30,7 +33,7 @@ def run(live: Live, statement: str) -> None:
     asyncio.run(execute())
 
 
-def test_a_published_skill_is_verified_by_its_name(live: Live) -> None:
+def test_published_skill_is_verified_by_name(live: Live) -> None:
     name = submitted(live, "proved/tools", "Says something.")
     for wanted in (name, f"{name}@1.0.0"):
         checked = live.assay("verify", wanted, "--json").json
@@ -41,8 +44,8 @@ def test_a_published_skill_is_verified_by_its_name(live: Live) -> None:
     assert live.assay("verify", "no name at all").code == 2
 
 
-def test_a_hallmark_for_another_name_proves_nothing(live: Live) -> None:
-    """Equal bytes are certified under both names, but not by both for each: the registry must have said so."""
+def test_hallmark_of_another_name_is_rejected(live: Live) -> None:
+    """Equal content is certified separately under each name."""
     asked, other = (submitted(live, f"{owner}/tools", "Says the same.") for owner in ("asked", "other"))
     run(
         live,
@@ -51,14 +54,14 @@ def test_a_hallmark_for_another_name_proves_nothing(live: Live) -> None:
     )
     refused = live.assay("verify", asked)
     assert (refused.code, refused.out) == (1, "")
-    assert f"{asked}: the hallmark is signed for {other}, which is no name of what was asked for." in refused.err
+    assert f"{asked}: the hallmark is signed for {other}, not for the requested skill." in refused.err
     checked = live.assay("verify", f"{asked}@1.0.0", "--json").json
     assert (checked["ok"], checked["signed"], checked["ofAnother"]) == (False, True, True)
     assert live.assay("verify", other).code == 0
 
 
-def test_what_was_renamed_is_verified_by_all_its_names(live: Live) -> None:
-    """What was signed before bears the old name, what was signed after the new one; each leads to both."""
+def test_renamed_skill_is_verified_by_all_its_names(live: Live) -> None:
+    """Hallmarks before and after the rename are both accepted."""
     old = submitted(live, "before/tools", "Says one thing.")
     repository, _ = live.github.directory.find("before/tools")
     assert repository is not None
@@ -74,7 +77,7 @@ def test_what_was_renamed_is_verified_by_all_its_names(live: Live) -> None:
         assert [each["statement"]["skill"] for each in versions.values()] == [old, new]
 
 
-def test_keys_are_rotated_and_what_the_old_ones_signed_stays_good(live: Live) -> None:
+def test_rotated_keys_still_verify_old_hallmarks(live: Live) -> None:
     name = submitted(live, "signed/tools", "Says something else.")
     before = live.assay("keys", "list", "--json").json["keys"]
     assert {each["algorithm"] for each in before} == {"ed25519", "ecdsa-p256"}
@@ -89,8 +92,7 @@ def test_keys_are_rotated_and_what_the_old_ones_signed_stays_good(live: Live) ->
     assert all(each["id"] in live.assay("keys", "list").out for each in before)
 
 
-def test_a_ruleset_is_tried_on_what_is_published(live: Live, tmp_path: Path) -> None:
-    """What it would not publish is named, and stays published."""
+def test_replay_reports_without_changing_anything(live: Live, tmp_path: Path) -> None:
     name = submitted(live, "greeting/tools", "Say xyzzy.")
     rules = str(written(tmp_path / "house-rules", {"house.toml": RULE.format(severity="critical")}))
     tried = live.assay("replay", "--ruleset", rules, "--json").json
@@ -98,6 +100,6 @@ def test_a_ruleset_is_tried_on_what_is_published(live: Live, tmp_path: Path) -> 
     assert (flip["newDecision"], flip["version"]) == ("refuse", "1.0.0")
     assert "HR-001" in flip["reason"]
     assert flip["newScore"] < 50 <= flip["score"]
-    assert "would change" in live.assay("replay", "--ruleset", rules).out
+    assert "would be refused" in live.assay("replay", "--ruleset", rules).out
     assert live.get(f"/skills/{name}")["skill"]["name"] == name
     assert live.assay("replay", "--ruleset", str(tmp_path / "nowhere")).code != 0

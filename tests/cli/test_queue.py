@@ -1,4 +1,4 @@
-"""`assay queue` against real processes: what people see, what admins may do, and the code that says how it went."""
+"""`assay queue` against real processes."""
 
 import json
 import re
@@ -9,14 +9,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from assay.cli.ui.times import read_duration, shown_duration
+from assay.cli.ui.times import format_duration, parse_duration
 from assay.model.errors import Invalid
-from tests.cli.test_submit import ANSI, one_line
-from tests.journeys.test_many_processes import a_free_port
 from tests.support.cli.live import Live, at_a_terminal, without_settings
 from tests.support.cli.live import assay as call
+from tests.support.cli.output import ANSI, one_line
+from tests.support.processes import a_free_port
 from tests.support.registry import SECRET
 from tests.support.skills import a_bad_skill, a_repository
+
+pytestmark = pytest.mark.process
 
 LISTED = b"skills are listed"
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -24,33 +26,33 @@ NOBODY = "00000000-0000-7000-8000-000000000000"
 
 @pytest.fixture
 def standing(live: Live) -> Iterator[Live]:
-    """The same registry while its queue stands still."""
+    """Return the registry with a paused queue."""
     with live.paused():
         yield live
 
 
 def waiting(live: Live, repository: str, *names: str) -> list[str]:
-    """Ids of skills that wait."""
+    """Return ids of waiting submissions."""
     live.github.add_repository(repository, files=a_repository(*names))
     results = live.assay("submit", repository, "--json").json["results"]
     return [each["id"] for each in sorted(results, key=lambda each: names.index(each["skillName"]))]
 
 
 def line(live: Live, ids: list[str]) -> list[str]:
-    """These ids in the order in which workers would take them, once no worker has one in its hands."""
+    """Return ids in claim order, once no worker holds one."""
     while True:
         page = live.get("/submissions?category=active&sort=processingOrder&limit=500")
         if page["queuePositions"].keys() >= set(ids):
             return [each["id"] for each in page["submissions"] if each["id"] in ids]
 
 
-def test_the_overview_is_plain_where_there_is_no_terminal(standing: Live) -> None:
-    """Counts, health, the pause with its reason, and what waits with its position; once, without colours."""
+def test_overview_is_plain_without_a_terminal(standing: Live) -> None:
+    """Counts, health, pause reason and positions, once, without colours."""
     [first, second] = waiting(standing, "overview/tools", "pdf", "csv")
     ran = standing.assay("queue")
     assert (ran.code, ran.err) == (0, "")
     assert re.search(r"^\d+ submissions: \d+ active, \d+ published, .* \d+ skills are listed\.$", ran.out, re.MULTILINE)
-    assert re.search(r"^\d+ wait, the oldest for .*\. Decided: \d+ in 1 h, \d+ in 6 h\.$", ran.out, re.MULTILINE)
+    assert re.search(r"^\d+ waiting, the oldest for .*\. Decided: \d+ in 1 h, \d+ in 6 h\.$", ran.out, re.MULTILINE)
     assert re.search(r"^Paused until \d{4}-\d\d-\d\d \d\d:\d\d: a test$", ran.out, re.MULTILINE)
     assert re.search(rf"^pdf +│ RECEIVED +│ +\d+ │ .* │ overview/tools +│ .* │ {first}", ran.out, re.MULTILINE), ran.out
     assert ANSI not in ran.out
@@ -61,8 +63,8 @@ def test_the_overview_is_plain_where_there_is_no_terminal(standing: Live) -> Non
     assert document["stats"]["active"] >= 2
 
 
-def test_the_overview_is_live_on_a_terminal(live: Live) -> None:
-    """It is shown again and again until Ctrl-C, which is no failure; --once ends by itself."""
+def test_overview_is_live_on_a_terminal(live: Live) -> None:
+    """Until Ctrl-C, which is no failure; --once ends by itself."""
     seen, code = at_a_terminal(live, "queue", shows=LISTED, interrupt_after=2)
     assert code == 0
     assert seen.count(LISTED) > 2
@@ -71,8 +73,8 @@ def test_the_overview_is_live_on_a_terminal(live: Live) -> None:
     assert (code, seen.count(LISTED)) == (0, 1)
 
 
-def test_a_list_is_narrowed(live: Live) -> None:
-    """By state, category, reason, words and source; what the registry does not know is code 2."""
+def test_list_filters(live: Live) -> None:
+    """State, category, reason, words and source; unknown values are exit code 2."""
     bad = {f"skills/steal/{path}": text for path, text in a_bad_skill().items()}
     live.github.add_repository("narrowed/tools", files=a_repository("pdf") | bad)
     assert live.assay("submit", "narrowed/tools", "--wait").code == 1
@@ -90,11 +92,11 @@ def test_a_list_is_narrowed(live: Live) -> None:
     wrong = live.assay("queue", "list", "--state", "nonsense")
     assert (wrong.code, wrong.out) == (2, "")
     both = live.assay("queue", "list", "--state", "FAILED", "--category", "failed")
-    assert (both.code, "not both" in one_line(both.err)) == (2, True)
+    assert (both.code, "only one" in one_line(both.err)) == (2, True)
 
 
-def test_one_submission_with_its_history_and_findings(live: Live) -> None:
-    """By id or by the address of its page; why, what to do, how long each stage took, every finding."""
+def test_show_submission(live: Live) -> None:
+    """By id or page URL, with reason, next step, durations and findings."""
     live.github.add_repository("shown/steal", files=a_bad_skill())
     [result] = live.assay("submit", "shown/steal", "--wait", "--json").json["results"]
     ran = live.assay("queue", "show", f"{live.url}/submissions/{result['id']}")
@@ -102,7 +104,7 @@ def test_one_submission_with_its_history_and_findings(live: Live) -> None:
     assert "steal of shown/steal, SKILL.md\nTIER1_FAILED (cli, score 49)\n" in ran.out
     assert "Then submit the skill again." in ran.out
     assert re.search(r"│ RECEIVED +│ submitted +│ cli +$", ran.out, re.MULTILINE)
-    assert re.search(r"^Waited .+, examined in .+, .+ in all\.$", ran.out, re.MULTILINE)
+    assert re.search(r"^Waited .+, scanned in .+, .+ in total\.$", ran.out, re.MULTILINE)
     assert re.search(r"^critical │ EX-001 │ scripts/setup.sh:2 │ ", ran.out, re.MULTILINE)
     assert live.assay("queue", "show", result["id"], "--json").json["id"] == result["id"]
 
@@ -111,31 +113,30 @@ def test_one_submission_with_its_history_and_findings(live: Live) -> None:
     ("given", "code", "said"),
     [
         (NOBODY, 3, "There is no submission"),
-        (NOBODY[:8], 2, "'00000000' is neither the id of a submission nor the address of its page."),
+        (NOBODY[:8], 2, "'00000000' is neither the id of a submission nor the URL of its page."),
         ("http://127.0.0.1/submissions/x", 2, "'http://127.0.0.1/submissions/x' is neither"),
     ],
 )
-def test_an_id_that_is_none(live: Live, given: str, code: int, said: str) -> None:
-    """Unknown is 3; a part of one, or something else, is 2."""
+def test_unknown_and_malformed_ids(live: Live, given: str, code: int, said: str) -> None:
+    """Exit codes 3 and 2."""
     ran = live.assay("queue", "show", given)
     assert (ran.code, ran.out) == (code, "")
     assert one_line(ran.err).startswith(said)
 
 
-def test_pausing_has_a_reason_and_an_end(live: Live) -> None:
-    """--for says when it ends; resuming says what was ended, and is no failure if there was nothing."""
+def test_pause_and_resume(live: Live) -> None:
+    """--for sets the end; resuming without a pause is no failure."""
     paused = live.assay("queue", "pause", "--reason", "\x1b[31m[b]moving[/b]", "--for", "1h30m", "--json").json
     began, ends = (datetime.fromisoformat(paused[key]) for key in ("pausedAt", "expiresAt"))
     assert (ends - began).total_seconds() == 5_400
     assert live.assay("queue", "resume").out == (
-        "The queue goes on; internal key had paused it: \\x1b[31m[b]moving[/b]\n"
+        "The queue was resumed. It had been paused by internal key: \\x1b[31m[b]moving[/b]\n"
     )
     again = live.assay("queue", "resume")
     assert (again.code, again.out) == (0, "The queue was not paused.\n")
 
 
-def test_a_wrong_duration_is_told_before_anybody_is_asked() -> None:
-    """Code 2 and one line; there is no registry here at all."""
+def test_invalid_duration_fails_before_any_request() -> None:
     environment = without_settings(ASSAY_PORT=str(a_free_port()), ASSAY_INTERNAL_KEY=SECRET)
     ran = call("queue", "pause", "--reason", "x", "--for", "3w", environment=environment)
     assert (ran.code, ran.out) == (2, "")
@@ -143,32 +144,30 @@ def test_a_wrong_duration_is_told_before_anybody_is_asked() -> None:
 
 
 @pytest.mark.parametrize("given", ["", "soon", "30", "-5m", "1.5h", "3w", "0s", "25h", "1d1s", "9" * 20 + "s", "5m\n"])
-def test_a_duration_that_is_none(given: str) -> None:
-    """No number alone, no other unit, nothing at all, no more than a day."""
+def test_invalid_durations_are_rejected(given: str) -> None:
     with pytest.raises(Invalid, match="--for must be a duration such as 30m, 2h or 1h30m"):
-        read_duration(given, option="--for", at_most_seconds=86_400)
+        parse_duration(given, option="--for", at_most_seconds=86_400)
 
 
 @pytest.mark.parametrize(
     ("given", "seconds"), [("1s", 1), ("30m", 1_800), ("2h", 7_200), ("1h30m", 5_400), ("1d", 86_400)]
 )
-def test_a_duration_as_people_type_it(given: str, seconds: int) -> None:
-    """Up to a whole day."""
-    assert seconds == read_duration(given, option="--for", at_most_seconds=86_400)
+def test_durations_are_parsed(given: str, seconds: int) -> None:
+    """Up to one day."""
+    assert seconds == parse_duration(given, option="--for", at_most_seconds=86_400)
 
 
 @pytest.mark.parametrize(
     ("milliseconds", "shown"),
     [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (61_000, "1 min 1 s"), (3_600_000, "1 h"), (90_061_000, "1 d 1 h")],
 )
-def test_a_duration_as_people_read_it(milliseconds: int, shown: str) -> None:
-    """The two largest units."""
-    assert shown == shown_duration(milliseconds)
+def test_durations_are_formatted_with_two_units(milliseconds: int, shown: str) -> None:
+    assert shown == format_duration(milliseconds)
 
 
-def test_to_the_front_and_to_the_back(standing: Live) -> None:
-    """Only what waits is moved: what does not is named and is code 4, what nobody has is code 3."""
-    # What was submitted at once stands in any order among itself.
+def test_move_to_front_and_back(standing: Live) -> None:
+    """Submissions that are not waiting are exit code 4, unknown ones 3."""
+    # Submissions created together have no defined order among themselves.
     ids = line(standing, waiting(standing, "order/tools", "a1", "b2", "c3"))
     assert len(ids) == 3
     front = standing.assay("queue", "front", ids[2])
@@ -180,25 +179,25 @@ def test_to_the_front_and_to_the_back(standing: Live) -> None:
     some = standing.assay("queue", "front", ids[1], ids[0])
     assert (some.code, sorted(some.out.splitlines())) == (
         4,
-        sorted([f"{ids[0]} moved to the front", f"{ids[1]} left as it is: ON_HOLD"]),
+        sorted([f"{ids[0]} moved to the front", f"{ids[1]} unchanged: ON_HOLD"]),
     )
     unknown = standing.assay("queue", "back", ids[0], ids[1], NOBODY, "--json")
     assert (unknown.code, unknown.json["missing"], unknown.json["changed"]) == (3, [NOBODY], [ids[0]])
     assert [each["id"] for each in unknown.json["skipped"]] == [ids[1]]
 
 
-def test_out_of_the_queue_and_back(standing: Live) -> None:
-    """Taken out or held with a reason that the history shows, and given back by id or all at once."""
+def test_dequeue_hold_and_requeue(standing: Live) -> None:
+    """The reason is in the history; requeue by id or all at once."""
     ids = waiting(standing, "parked/tools", "a1", "b2", "c3")
     out = standing.assay("queue", "dequeue", ids[0], f"{standing.url}/submissions/{ids[1]}", "--reason", "not ours")
-    assert (out.code, sorted(out.out.splitlines())) == (0, sorted(f"{each} taken out" for each in ids[:2]))
-    assert standing.assay("queue", "hold", ids[2], "--reason", "later").out == f"{ids[2]} held\n"
+    assert (out.code, sorted(out.out.splitlines())) == (0, sorted(f"{each} dequeued" for each in ids[:2]))
+    assert standing.assay("queue", "hold", ids[2], "--reason", "later").out == f"{ids[2]} put on hold\n"
     assert "not ours" in standing.assay("queue", "show", ids[0]).out
     back = standing.assay("queue", "requeue", ids[2], NOBODY, "--reason", "now")
-    assert (back.code, sorted(back.out.splitlines())) == (3, sorted([f"{ids[2]} given back", f"{NOBODY} unknown"]))
+    assert (back.code, sorted(back.out.splitlines())) == (3, sorted([f"{ids[2]} requeued", f"{NOBODY} not found"]))
     bulk = ("queue", "requeue", "--state", "dequeued", "--repo", "parked/tools")
     counted = standing.assay(*bulk, "--dry-run")
-    assert (counted.code, counted.out) == (0, "DEQUEUED: 2\n2 would be given back.\n")
+    assert (counted.code, counted.out) == (0, "DEQUEUED: 2\n2 would be requeued.\n")
     assert standing.get(f"/submissions/{ids[0]}")["state"] == "DEQUEUED"
     done = standing.assay(*bulk, "--reason", "ours after all", "--json")
     assert (done.code, done.json["requeued"], done.json["remaining"]) == (0, 2, 0)
@@ -208,24 +207,26 @@ def test_out_of_the_queue_and_back(standing: Live) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--reason", "x"], "Give either ids or --state."),
-        ([NOBODY, "--state", "FAILED", "--reason", "x"], "Give either ids or --state."),
-        ([NOBODY, "--dry-run"], "--reason-code, --repo, --source and --dry-run go with --state, not with ids."),
-        (["--state", "FAILED"], "--reason is needed: say why."),
+        (["--reason", "x"], "Pass either ids or --state."),
+        ([NOBODY, "--state", "FAILED", "--reason", "x"], "Pass either ids or --state."),
+        (
+            [NOBODY, "--dry-run"],
+            "--reason-code, --repo, --source and --dry-run require --state and cannot be used with ids.",
+        ),
+        (["--state", "FAILED"], "--reason is required."),
         (["--state", "BLOCKED", "--reason", "x"], "states[0]: "),
     ],
 )
-def test_requeueing_needs_to_know_what_and_why(live: Live, arguments: list[str], said: str) -> None:
-    """Code 2 and one line."""
+def test_requeue_requires_a_selection_and_a_reason(live: Live, arguments: list[str], said: str) -> None:
     ran = live.assay("queue", "requeue", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert one_line(ran.err).startswith(said)
 
 
-def test_a_wrong_key_is_one_clear_line(live: Live) -> None:
-    """Code 4, for every verb that needs one; nothing is changed."""
+def test_wrong_key_is_one_line(live: Live) -> None:
+    """Exit code 4 for every verb that needs a key."""
     wrong = {"ASSAY_INTERNAL_KEY": "wrong" * 8}
-    said = f"{live.url} does not accept this key: set ASSAY_INTERNAL_KEY to its own."
+    said = f"{live.url} does not accept this key: set ASSAY_INTERNAL_KEY to the registry's key."
     for verb in (
         ["pause", "--reason", "x"],
         ["resume"],
@@ -237,14 +238,16 @@ def test_a_wrong_key_is_one_clear_line(live: Live) -> None:
         assert (ran.code, ran.out, one_line(ran.err)) == (4, "", said)
 
 
-def test_on_the_machine_of_the_registry_the_key_is_found(live: Live, tmp_path: Path) -> None:
-    """In its data directory, where `assay up` keeps it; where there is none, none is made."""
+def test_key_is_found_in_the_data_directory(live: Live, tmp_path: Path) -> None:
+    """None is created where there is none."""
     address = urlsplit(live.url)
     here = {"ASSAY_HOST": str(address.hostname), "ASSAY_PORT": str(address.port), "ASSAY_DATA_DIR": str(tmp_path)}
     without = call("queue", "stuck", environment=without_settings(**here))
     assert (without.code, list(tmp_path.iterdir())) == (4, [])
-    assert one_line(without.err).startswith("This needs the key of the registry: set ASSAY_INTERNAL_KEY")
+    assert one_line(without.err).startswith(
+        "This command requires the internal key of the registry: set ASSAY_INTERNAL_KEY"
+    )
     secrets = dict.fromkeys(("internal_key", "jwt_secret", "webhook_secret"), SECRET)
     (tmp_path / "secrets.json").write_text(json.dumps(secrets))
     found = call("queue", "stuck", environment=without_settings(**here))
-    assert (found.code, found.out) == (0, "Nothing is stuck.\n")
+    assert (found.code, found.out) == (0, "No submission is stuck.\n")

@@ -1,14 +1,18 @@
-"""`assay review` against real processes: list, look, decide, and the code that says how it went."""
+"""`assay review` against real processes."""
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli.live import Live
+
+pytestmark = pytest.mark.process
 
 DOUBTFUL = str(Path(__file__).parents[2] / "src/assay/cli/examples/system-cleanup")
 
 
-def test_listed_shown_and_decided(live: Live) -> None:
-    """The list has why, the page has every line, the decision needs a reason and is made once."""
+def test_list_show_and_decide(live: Live) -> None:
+    """The decision needs a reason and is made once."""
     submitted = live.assay("submit", DOUBTFUL, "--wait", "--json").json["results"][0]
     number = submitted["id"]
     listed = live.assay("review", "list", "--q", "system-cleanup", "--json").json["reviews"]
@@ -23,12 +27,12 @@ def test_listed_shown_and_decided(live: Live) -> None:
     assert live.assay("review", "reject", number, "--reason", "Once more.").code == 4
     approved = live.assay("review", "approve", number, "--reason", "On second thought.", "--json")
     assert (approved.code, approved.json["state"]) == (0, "PUBLISHED"), approved.out + approved.err
-    assert live.assay("review", "list", "--q", "system-cleanup").out.strip() == "Nothing waits for a reviewer."
+    assert live.assay("review", "list", "--q", "system-cleanup").out.strip() == "No submission waits for a reviewer."
     assert live.assay("review", "show", "00000000-0000-7000-8000-000000000000").code == 3
 
 
-def test_only_what_was_made_anew_is_adopted(live: Live) -> None:
-    """Wrong names are refused before anybody is asked; what nobody has listed is said to be unknown."""
+def test_adopt_requires_a_replaced_repository(live: Live) -> None:
+    """Invalid names fail before any request; unknown ones are reported."""
     refused = live.assay("review", "adopt", "tools", "--reason", "Made anew.")
     assert (refused.code, "'tools' must look like owner/repository" in refused.err) == (2, True), refused.err
     unknown = live.assay("review", "adopt", "nobody/nothing", "--reason", "Made anew.")

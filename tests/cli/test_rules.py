@@ -1,4 +1,4 @@
-"""`assay rules`: what the scanner looks for, and whether rules do what their specimens say."""
+"""`assay rules`: list, show and test."""
 
 import re
 from pathlib import Path
@@ -14,12 +14,12 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A folder with one rule."""
+    """Return a folder with one rule."""
     return written(tmp_path / "house-rules", {"house.toml": RULE.format(severity="medium")})
 
 
-def test_all_rules_are_listed(own: Path) -> None:
-    """As a table, and as JSON with what is known of each; one's own beside them."""
+def test_rules_are_listed(own: Path) -> None:
+    """As a table and as JSON, including custom rules."""
     ran = assay_here("rules", "list")
     assert ran.code == 0
     listed = re.findall(r"^([A-Z]{2}-\d{3}) ", ran.out, re.MULTILINE)
@@ -41,7 +41,7 @@ def test_all_rules_are_listed(own: Path) -> None:
     }
 
 
-def test_everything_about_a_rule_also_by_an_id_that_it_replaces(own: Path) -> None:
+def test_show_rule_by_id_or_replaced_id(own: Path) -> None:
     shown = assay_here("rules", "show", "HR-001", "--ruleset", own)
     assert shown.code == 0
     for fact in ("HR-001 The word is xyzzy", "house_rules", "medium", "Nobody says", "Say something else.", "CWE-78"):
@@ -51,45 +51,44 @@ def test_everything_about_a_rule_also_by_an_id_that_it_replaces(own: Path) -> No
         assert assay_here("rules", "show", name, "--ruleset", own) == shown
 
 
-def test_a_specimen_steers_no_terminal() -> None:
-    """What is invisible or a control character in it is shown as its number."""
+def test_specimen_cannot_control_the_terminal() -> None:
     odd = [rule.id for rule in load_ruleset().rules if not (rule.bad + rule.benign).replace("\n", "").isprintable()]
     shown = [assay_here("rules", "show", name) for name in odd]
     assert {ran.code for ran in shown} == {0}
     assert "".join(ran.out for ran in shown).replace("\n", "").isprintable()
 
 
-def test_no_such_rule() -> None:
+def test_unknown_rule() -> None:
     ran = assay_here("rules", "show", "XX-999")
     assert (ran.code, "There is no rule 'XX-999'" in one_line(ran)) == (3, True)
 
 
-def test_the_rules_that_ship_do_what_their_specimens_say() -> None:
+def test_shipped_rules_match_their_specimens() -> None:
     ran = assay_here("rules", "test")
     number = len(load_ruleset().rules)
-    assert (ran.code, ran.out) == (0, f"{number} rules tested: {number} hold, 0 do not.\n")
+    assert (ran.code, ran.out) == (0, f"{number} rules tested: {number} passed, 0 failed.\n")
 
 
-def test_rules_of_ones_own_are_tested_and_no_others(own: Path) -> None:
-    assert assay_here("rules", "test", own).out == "1 rules tested: 1 hold, 0 do not.\n"
+def test_custom_rules_are_tested_alone(own: Path) -> None:
+    assert assay_here("rules", "test", own).out == "1 rules tested: 1 passed, 0 failed.\n"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('bad = "xyzzy"', 'bad = "plover"'), "HR-001 does not find its bad specimen in SKILL.md."),
-        (('"plugh"', '"\\nsay xyzzy now"'), "HR-001 finds its benign specimen at SKILL.md:2: say xyzzy now"),
+        (('bad = "xyzzy"', 'bad = "plover"'), "HR-001 does not match its bad specimen in SKILL.md."),
+        (('"plugh"', '"\\nsay xyzzy now"'), "HR-001 matches its benign specimen at SKILL.md:2: say xyzzy now"),
         (
             ("bad =", 'specimen_encoding = "nonsense"\nbad ='),
-            "HR-001 has a specimen that cannot be written as 'nonsense'.",
+            "HR-001 has a specimen that cannot be encoded as 'nonsense'.",
         ),
     ],
 )
-def test_a_rule_that_does_not_is_named(own: Path, change: tuple[str, str], said: str) -> None:
+def test_failing_rule_is_named(own: Path, change: tuple[str, str], said: str) -> None:
     written(own, {"house.toml": RULE.format(severity="medium").replace(*change)})
     ran = assay_here("rules", "test", own)
     assert ran.code == 1
-    assert ran.out == f"{said}\n1 rules tested: 0 hold, 1 do not.\n"
+    assert ran.out == f"{said}\n1 rules tested: 0 passed, 1 failed.\n"
 
 
 @pytest.mark.parametrize(
@@ -100,41 +99,39 @@ def test_a_rule_that_does_not_is_named(own: Path, change: tuple[str, str], said:
         ("[[rule", "house.toml: "),
     ],
 )
-def test_a_rule_that_cannot_be_read_is_named_with_its_file(own: Path, text: str, said: str) -> None:
+def test_unreadable_rule_is_named_with_its_file(own: Path, text: str, said: str) -> None:
     ran = assay_here("rules", "test", written(own, {"house.toml": text}))
     assert ran.code == 2
     assert one_line(ran).startswith(said)
 
 
-def test_a_file_of_the_same_name_takes_the_place_of_a_shipped_one(own: Path) -> None:
-    """A family can be changed or emptied; all others stay."""
+def test_custom_file_replaces_the_shipped_file_of_that_name(own: Path) -> None:
+    """A family can be changed or emptied."""
     written(own, {"persistence.toml": 'family = "persistence"\nrule = []\n'})
     document = assay_here("rules", "list", "--format", "json", "--ruleset", own).json
     families = {rule["family"] for rule in document["rules"]}
     assert families == {rule.family for rule in load_ruleset().rules} - {"persistence"} | {"house_rules"}
 
 
-def test_the_example_in_the_documentation_is_a_rule(tmp_path: Path) -> None:
-    """Who copies it begins with something that works."""
+def test_documented_example_is_a_valid_rule(tmp_path: Path) -> None:
     text = re.search(r"```toml\n(.*?)```", (DOCS / "scanning.md").read_text(), re.DOTALL)[1]
     assert assay_here("rules", "test", written(tmp_path, {"house.toml": text})).code == 0
 
 
-def test_lists_of_ones_own_stand_beside_those_that_ship(own: Path) -> None:
-    """A rule may name one; the shipped rules keep theirs."""
+def test_custom_lists_extend_the_shipped_lists(own: Path) -> None:
     written(own, {"vocabulary.toml": "magic_words = ['plover', 'xyzzy']\n"})
     written(own, {"house.toml": RULE.format(severity="low").replace("['xyzzy']", '["@magic_words"]')})
-    assert assay_here("rules", "test", own).out == "1 rules tested: 1 hold, 0 do not.\n"
+    assert assay_here("rules", "test", own).out == "1 rules tested: 1 passed, 0 failed.\n"
     written(own, {"vocabulary.toml": "other_words = ['plover']\n"})
     ran = assay_here("rules", "test", own)
     assert (ran.code, "house.toml: rule HR-001: " in one_line(ran), "magic_words" in ran.err) == (2, True, True)
 
 
-def test_words_of_ones_own_stand_for_each_other_in_a_pattern(own: Path) -> None:
-    """`<@magic>` is any word of that kind; a kind that nobody has listed is named."""
+def test_custom_words_can_be_used_in_patterns(own: Path) -> None:
+    """`<@magic>` matches any word of that list; an unknown list is reported."""
     written(own, {"vocabulary.toml": "words.magic = ['plover', 'xyzzy']\n"})
     written(own, {"house.toml": RULE.format(severity="low").replace("['xyzzy']", "['<@magic>']")})
-    assert assay_here("rules", "test", own).out == "1 rules tested: 1 hold, 0 do not.\n"
+    assert assay_here("rules", "test", own).out == "1 rules tested: 1 passed, 0 failed.\n"
     written(own, {"vocabulary.toml": "words.other = ['plover']\n"})
     ran = assay_here("rules", "test", own)
     assert (ran.code, "house.toml: rule HR-001: " in one_line(ran), "words.magic" in ran.err) == (2, True, True)

@@ -1,4 +1,4 @@
-"""The SARIF of `assay scan`, held against the schema of the standard and what code hosts make of it."""
+"""SARIF output of `assay scan` against the standard's schema and the rules of code hosts."""
 
 import json
 from collections import Counter
@@ -17,21 +17,21 @@ from tests.support.cli.skills_here import RULE, below, written
 from tests.support.fake_github import FakeGitHub, FakeServer
 from tests.support.skills import a_bad_skill, a_repository, a_skill
 
-# As it is published with Microsoft's validator (@microsoft/sarif-multitool-linux 5.7.0, MIT).
+# Published with Microsoft's validator (@microsoft/sarif-multitool-linux 5.7.0, MIT).
 SCHEMA = json.loads((Path(__file__).parent / "sarif" / "sarif-2.1.0.json").read_text())
 VALIDATOR = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with a ruleset of one's own."""
+    """Return the working directory, with a custom ruleset."""
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "house-rules", {"house.toml": RULE.format(severity="medium")})
     return tmp_path
 
 
 def sarif_of(*arguments: str | Path) -> Any:
-    """The one run of a valid log."""
+    """Return the only run of a valid log."""
     log = assay_here("scan", "--format", "sarif", "--ruleset", "house-rules", *arguments).json
     assert [error.message for error in VALIDATOR.iter_errors(log)] == []
     assert log["version"] == "2.1.0"
@@ -43,19 +43,19 @@ def fingerprints(run: Any) -> list[str]:
     return [result["partialFingerprints"]["assayFinding/v1"] for result in run["results"]]
 
 
-def test_the_validator_refuses_what_is_not_sarif() -> None:
+def test_schema_rejects_invalid_sarif() -> None:
     assert not VALIDATOR.is_valid({"version": "2.1.0", "runs": [{}]})
     assert VALIDATOR.is_valid({"version": "2.1.0", "runs": []})
 
 
-def test_no_finding_at_all_is_a_valid_log(folder: Path) -> None:
+def test_log_without_findings_is_valid(folder: Path) -> None:
     written(folder / "greet", {"SKILL.md": a_skill()})
     run = sarif_of("greet")
     assert (run["results"], run["invocations"][0]["executionSuccessful"]) == ([], True)
 
 
 def test_every_rule_is_described(folder: Path) -> None:
-    """With help, tags, the level and the number by which code hosts name a severity."""
+    """With help, tags, level and security severity."""
     written(folder / "greet", {"SKILL.md": a_skill()})
     described = {rule["id"]: rule for rule in sarif_of("greet")["tool"]["driver"]["rules"]}
     assert set(described) == {rule.id for rule in load_ruleset().rules} | {"HR-001"}
@@ -74,7 +74,7 @@ def test_every_rule_is_described(folder: Path) -> None:
         assert (number is None) == (rule.severity is Severity.INFO)
 
 
-def test_severities_are_those_that_code_hosts_name_so() -> None:
+def test_security_severity_matches_code_hosts() -> None:
     """Above 9.0 is critical, from 7.0 high, from 4.0 medium, below low."""
     names = {
         severity: "critical"
@@ -90,8 +90,8 @@ def test_severities_are_those_that_code_hosts_name_so() -> None:
     assert set(LEVELS) == set(Severity)
 
 
-def test_a_result_says_where_it_is_from_the_top_of_the_checkout(folder: Path) -> None:
-    """Also if a path has letters that a URI has not; what is relative names its base."""
+def test_result_location_is_relative_to_the_checkout(folder: Path) -> None:
+    """Also for paths that need URI escaping."""
     written(folder, {"my skills/50% größer/SKILL.md": a_skill(body="Say xyzzy.")})
     run = sarif_of(".")
     (result,) = run["results"]
@@ -107,8 +107,8 @@ def test_a_result_says_where_it_is_from_the_top_of_the_checkout(folder: Path) ->
     assert "uri" not in run["originalUriBaseIds"]["%SRCROOT%"], "no path of this machine is told"
 
 
-def test_fingerprints_stay_when_lines_move(folder: Path) -> None:
-    """Two equal lines are two findings; another text, file or rule is another one."""
+def test_fingerprints_survive_moved_lines(folder: Path) -> None:
+    """Two equal lines are two findings."""
     body = "Say xyzzy.\n\nSay xyzzy.\n\nSay xyzzy again."
     skill = written(folder / "magic", {"SKILL.md": a_skill(body=body), "more.md": "Say xyzzy."})
     before = sarif_of("magic")
@@ -125,7 +125,7 @@ def test_fingerprints_stay_when_lines_move(folder: Path) -> None:
     assert len(set(fingerprints(sarif_of("magic"))) - set(fingerprints(before))) == 1
 
 
-def test_what_could_not_be_scanned_is_told(folder: Path) -> None:
+def test_unscanned_files_are_reported(folder: Path) -> None:
     written(folder / "greet", {"SKILL.md": a_skill()})
     (folder / "cut.zip").write_bytes(a_zip(a_repository("pdf"))[:40])
     (invocation,) = sarif_of("greet", "cut.zip")["invocations"]
@@ -135,7 +135,7 @@ def test_what_could_not_be_scanned_is_told(folder: Path) -> None:
     assert notification["message"]["text"].startswith("cut.zip: The archive cannot be read")
 
 
-def test_files_of_archives_repositories_and_other_folders_have_a_base_of_their_own(
+def test_other_roots_have_their_own_uri_base(
     folder: Path, github: FakeGitHub, github_server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A repository is named with its commit."""

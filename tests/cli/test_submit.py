@@ -1,4 +1,4 @@
-"""`assay submit` against real processes: what comes in, what becomes of it, and the code that says so."""
+"""`assay submit` against real processes."""
 
 import io
 import os
@@ -11,35 +11,30 @@ from pathlib import Path
 import pytest
 
 from assay.cli.registry.folder import find_skills, pack
-from assay.cli.ui.exits import Exit, exit_of_state, worst
+from assay.cli.ui.exit_codes import Exit, exit_code_for_state, most_severe
 from assay.fetch.limits import Limits
 from assay.model.submission import State
-from tests.cli.test_up import wait_for
-from tests.journeys.test_many_processes import a_free_port
 from tests.support.cli.live import AT_A_KEYBOARD, PATIENCE_SECONDS, Live, assay, without_settings
+from tests.support.cli.output import ANSI, one_line
+from tests.support.cli.up import wait_for
+from tests.support.processes import a_free_port
 from tests.support.skills import a_bad_skill, a_repository, a_skill
 
+pytestmark = pytest.mark.process
+
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
-ANSI = "\x1b"
 
 
 def a_folder(folder: Path, files: dict[str, str]) -> Path:
-    """These files, written down."""
+    """Write these files and return their folder."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
 
-def one_line(text: str) -> str:
-    """The one line that an error is."""
-    assert text.startswith("assay: ")
-    assert text.count("\n") == 1, text
-    return text.removeprefix("assay: ").rstrip("\n")
-
-
-def test_a_whole_repository_good_and_bad(live: Live) -> None:
-    """Every skill of it comes in; the verdicts have state, reason, rule, file, line and page; a refusal is code 1."""
+def test_submit_repository(live: Live) -> None:
+    """Verdicts have state, reason, rule, file, line and page; a refusal is exit code 1."""
     bad = {f"skills/steal/{path}": text for path, text in a_bad_skill().items()}
     live.github.add_repository("mixed/tools", files=a_repository("pdf", "csv") | bad)
     ran = live.assay("submit", "mixed/tools", "--wait")
@@ -55,8 +50,7 @@ def test_a_whole_repository_good_and_bad(live: Live) -> None:
     assert ANSI not in ran.out + ran.err
 
 
-def test_one_json_document_and_nothing_else(live: Live) -> None:
-    """Standard output is the document; all published is code 0; the page of each is in it."""
+def test_json_output_is_one_document(live: Live) -> None:
     live.github.add_repository("json/tools", files=a_repository("pdf", "csv"))
     ran = live.assay("submit", f"{live.environment['ASSAY_GITHUB_WEB_URL']}/json/tools", "--wait", "--json")
     document = ran.json
@@ -68,8 +62,8 @@ def test_one_json_document_and_nothing_else(live: Live) -> None:
     assert first["submission"]["scanResults"][0]["outcome"]
 
 
-def test_without_waiting_accepted_is_enough(live: Live) -> None:
-    """Created, then a duplicate while it is under way, then reopened: all are code 0."""
+def test_submit_without_wait(live: Live) -> None:
+    """Created, duplicate and reopened are all exit code 0."""
     live.github.add_repository("again/tools", files=a_repository("pdf"))
     with live.paused():
         first, second = (live.assay("submit", "again/tools") for _ in range(2))
@@ -81,8 +75,8 @@ def test_without_waiting_accepted_is_enough(live: Live) -> None:
     assert third.json["results"][0]["submission"] is None
 
 
-def test_one_skill_by_name_and_path(live: Live) -> None:
-    """--path and --name choose one skill of a repository, and only with one argument."""
+def test_submit_one_skill_by_name_and_path(live: Live) -> None:
+    """--path and --name need exactly one argument."""
     live.github.add_repository("one/tools", files=a_repository("pdf", "csv"))
     ran = live.assay("submit", "one/tools", "--path", "skills/csv/SKILL.md", "--name", "tables", "--json")
     assert [(each["skillName"], each["skillPath"]) for each in ran.json["results"]] == [
@@ -90,11 +84,11 @@ def test_one_skill_by_name_and_path(live: Live) -> None:
     ]
     assert list(live.submissions_of("one/tools")) == ["tables"]
     two = live.assay("submit", "one/tools", "again/tools", "--name", "x")
-    assert (two.code, one_line(two.err)[:19]) == (2, "--name and --path a")
+    assert (two.code, one_line(two.err)[:19]) == (2, "--name and --path s")
 
 
-def test_all_skills_below_a_folder_of_a_repository(live: Live) -> None:
-    """A URL of a folder is one skill; with --all it is all that are below it."""
+def test_submit_all_skills_below_a_folder_url(live: Live) -> None:
+    """A folder URL is one skill; with --all, every skill below it."""
     files = {f"{name}/SKILL.md": a_skill(name.rpartition("/")[2]) for name in ("a/pdf", "a/b/csv", "c/xls")}
     live.github.add_repository("deep/tools", files=files)
     url = f"{live.environment['ASSAY_GITHUB_WEB_URL']}/deep/tools/tree/main/a"
@@ -106,8 +100,8 @@ def test_all_skills_below_a_folder_of_a_repository(live: Live) -> None:
     assert sorted(live.submissions_of("deep/tools")) == ["csv", "pdf", "xls"]
 
 
-def test_a_folder_and_what_is_left_out_of_it(live: Live, tmp_path: Path) -> None:
-    """The folder is sent without what is hidden, which is named; the same files again change nothing."""
+def test_submit_local_folder(live: Live, tmp_path: Path) -> None:
+    """Hidden files are left out and named; unchanged files change nothing."""
     files = {"SKILL.md": a_skill("folder-skill"), "notes/a.md": "Hello.", ".env": "TOKEN=1", ".git/config": "[core]"}
     folder = a_folder(tmp_path / "folder-skill", files)
     ran = live.assay("submit", str(folder), "--wait")
@@ -119,21 +113,21 @@ def test_a_folder_and_what_is_left_out_of_it(live: Live, tmp_path: Path) -> None
     assert (again.code, again.out.startswith("already verified PUBLISHED")) == (0, True), again.out
 
 
-def test_skills_below_a_folder(live: Live, tmp_path: Path) -> None:
-    """A folder that is no skill is looked through; one that is a skill hides those inside it unless --all."""
+def test_submit_skills_below_a_local_folder(live: Live, tmp_path: Path) -> None:
+    """A skill hides those inside it unless --all."""
     files = {f"{name}/SKILL.md": a_skill(f"below-{name[-1]}") for name in ("x/a", "b", "b/inside/c", ".hidden/d")}
     a_folder(tmp_path, files)
     below = live.assay("submit", str(tmp_path), "--json")
     assert sorted(each["skillName"] for each in below.json["results"]) == ["below-a", "below-b", "below-c"]
     one = live.assay("submit", str(tmp_path / "b"), "--json")
     assert [each["skillName"] for each in one.json["results"]] == ["below-b"]
-    assert "inside/c, a skill of its own" in one.err
+    assert "inside/c (a separate skill)" in one.err
     both = live.assay("submit", str(tmp_path / "b"), "--all", "--json")
     assert sorted(each["skillName"] for each in both.json["results"]) == ["below-b", "below-c"]
 
 
-def test_equal_files_are_equal_bytes(tmp_path: Path) -> None:
-    """Neither times nor owners nor the order on disk are in an archive; the right to run a file is."""
+def test_archives_of_equal_files_are_identical(tmp_path: Path) -> None:
+    """Times, owners and order are left out; executable bits are kept."""
     files = {f"{letter}.md": "x" for letter in "hgfedcba"} | {"SKILL.md": a_skill("pdf"), "run.sh": "exit"}
     first = a_folder(tmp_path / "1" / "pdf", files)
     second = a_folder(tmp_path / "2" / "pdf", dict(reversed(files.items())))
@@ -154,13 +148,13 @@ def _a_link(folder: Path) -> str:
     a_folder(folder, {"SKILL.md": a_skill("linked"), "real.md": "x"})
     (folder / "notes").mkdir()
     (folder / "notes" / "link.md").symlink_to("../real.md")
-    return f"'{folder}/notes/link.md' is a link or a device: only files can be sent."
+    return f"'{folder}/notes/link.md' is a link or a device: only regular files can be sent."
 
 
 def _a_linked_skill(folder: Path) -> str:
     a_folder(folder, {"real.md": a_skill("linked")})
     (folder / "SKILL.md").symlink_to("real.md")
-    return f"'{folder}/SKILL.md' is a link or a device: only files can be sent."
+    return f"'{folder}/SKILL.md' is a link or a device: only regular files can be sent."
 
 
 def _a_large_file(folder: Path) -> str:
@@ -175,7 +169,7 @@ def _a_large_skill(folder: Path) -> str:
 
 def _many_files(folder: Path) -> str:
     a_folder(folder, {"SKILL.md": a_skill("many"), **{f"{number}.md": "" for number in range(1000)}})
-    return f"'{folder}' holds 1,001 files; a skill may have 1,000."
+    return f"'{folder}' contains 1,001 files; a skill may have 1,000."
 
 
 def _a_hostile_name(folder: Path) -> str:
@@ -185,14 +179,13 @@ def _a_hostile_name(folder: Path) -> str:
 
 def _nothing(folder: Path) -> str:
     a_folder(folder, {"README.md": "x"})
-    return f"'{folder}' holds no SKILL.md, and no folder below it does."
+    return f"There is no SKILL.md in or below '{folder}'."
 
 
 @pytest.mark.parametrize(
     "make", [_a_link, _a_linked_skill, _a_large_file, _a_large_skill, _many_files, _a_hostile_name, _nothing]
 )
-def test_a_folder_that_cannot_be_sent_is_refused_by_name(tmp_path: Path, make) -> None:
-    """Before anything is sent: there is no registry here at all, and nobody misses it."""
+def test_unsendable_folder_is_rejected_before_any_request(tmp_path: Path, make) -> None:
     said = make(tmp_path / "skill")
     ran = assay("submit", str(tmp_path / "skill"), environment=without_settings(ASSAY_PORT=str(a_free_port())))
     assert (ran.code, ran.out, one_line(ran.err)) == (2, "", said)
@@ -201,22 +194,22 @@ def test_a_folder_that_cannot_be_sent_is_refused_by_name(tmp_path: Path, make) -
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
-        ("./nowhere", "There is no such folder: './nowhere'."),
-        ("a/b/c", "This is no folder and no repository: 'a/b/c'."),
-        ("nonsense", "This is no folder and no repository: 'nonsense'."),
-        (__file__, f"{__file__!r} is a file: give the folder of the skill."),
+        ("./nowhere", "There is no folder './nowhere'."),
+        ("a/b/c", "'a/b/c' is neither a folder nor a repository."),
+        ("nonsense", "'nonsense' is neither a folder nor a repository."),
+        (__file__, f"{__file__!r} is a file: pass the folder of the skill."),
     ],
 )
-def test_one_wrong_argument_stops_everything(live: Live, argument: str, said: str) -> None:
-    """Code 2, one line, and nothing of the other arguments is sent."""
+def test_invalid_argument_stops_everything(live: Live, argument: str, said: str) -> None:
+    """Exit code 2 and one line."""
     live.github.add_repository(f"stopped/tools{len(said)}", files=a_repository("pdf"))
     ran = live.assay("submit", f"stopped/tools{len(said)}", argument)
     assert (ran.code, ran.out, one_line(ran.err)) == (2, "", said)
     assert live.submissions_of(f"stopped/tools{len(said)}") == {}
 
 
-def test_what_the_registry_does_not_accept(live: Live) -> None:
-    """Another host is 2, no skill is 2, no repository is 3; each says why, and what is good still comes in."""
+def test_registry_rejections_have_exit_codes(live: Live) -> None:
+    """Unaccepted host and no skill are 2, no repository is 3; the rest is submitted."""
     live.github.add_repository("refused/empty", files={"README.md": "x"})
     live.github.add_repository("refused/good", files=a_repository("pdf"))
     elsewhere = live.assay("submit", "https://elsewhere.example/owner/repository")
@@ -229,8 +222,8 @@ def test_what_the_registry_does_not_accept(live: Live) -> None:
     assert missing.json["results"][0]["detail"]
 
 
-def test_a_skill_that_waits_for_a_reviewer(live: Live, tmp_path: Path) -> None:
-    """Code 6, with the findings; a missing repository beside it is worse, a refused skill worst of all."""
+def test_submission_in_review_is_exit_code_6(live: Live, tmp_path: Path) -> None:
+    """A missing repository ranks higher, a refusal highest."""
     doubtful = str(Path(__file__).parents[2] / "src/assay/cli/examples/system-cleanup")
     ran = live.assay("submit", doubtful, "--wait")
     assert (ran.code, "│ NEEDS_REVIEW │" in ran.out) == (6, True), ran.out
@@ -242,8 +235,8 @@ def test_a_skill_that_waits_for_a_reviewer(live: Live, tmp_path: Path) -> None:
     assert (waiting.code, waiting.out.split()[:2]) == (6, ["duplicate", "NEEDS_REVIEW"])
 
 
-def test_a_skill_that_is_out_of_the_queue(live: Live) -> None:
-    """Code 7 with --wait and without: nobody will examine it, so nobody should take it for accepted."""
+def test_parked_submission_is_exit_code_7(live: Live) -> None:
+    """With and without --wait."""
     live.github.add_repository("out/tools", files=a_repository("pdf"))
     with live.paused():
         created = live.assay("submit", "out/tools", "--json").json["results"][0]["id"]
@@ -254,18 +247,17 @@ def test_a_skill_that_is_out_of_the_queue(live: Live) -> None:
     assert (waited.code, re.search(r"pdf +│ ON_HOLD +│ +– │ \w", waited.out) is not None) == (7, True), waited.out
 
 
-def test_giving_up_says_how_to_look_later(live: Live) -> None:
-    """Code 8 after --timeout, and the command that shows it."""
+def test_timeout_is_exit_code_8(live: Live) -> None:
+    """With the command that shows the result later."""
     live.github.add_repository("slow/tools", files=a_repository("pdf"))
     with live.paused():
         ran = live.assay("submit", "slow/tools", "--wait", "--timeout", "1")
     submission = live.submissions_of("slow/tools")["pdf"]
-    assert (ran.code, "still under way" in ran.out) == (8, True)
+    assert (ran.code, "in progress" in ran.out) == (8, True)
     assert f"assay queue show {submission['id']} --url {live.url}" in ran.err
 
 
-def test_ctrl_c_stops_only_the_waiting(live: Live, tmp_path: Path) -> None:
-    """The code that shells know, and how to look later; the submission is still there."""
+def test_ctrl_c_stops_only_the_wait(live: Live, tmp_path: Path) -> None:
     live.github.add_repository("interrupted/tools", files=a_repository("pdf"))
     with live.paused(), (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(
@@ -284,20 +276,23 @@ def test_ctrl_c_stops_only_the_waiting(live: Live, tmp_path: Path) -> None:
             process.wait()
         submission = live.submissions_of("interrupted/tools")["pdf"]
     said = (tmp_path / "err").read_text()
-    assert "Stopped waiting. The registry goes on with 1." in said
+    assert "Stopped waiting. 1 submission is still in progress." in said
     assert f"assay queue show {submission['id']} --url {live.url}" in said
     assert "Traceback" not in said
 
 
-def test_without_a_registry_one_line_says_what_to_start(live: Live) -> None:
-    """Code 5; and what is no registry is not taken for one."""
+def test_submit_without_a_registry(live: Live) -> None:
+    """Exit code 5; another server is not mistaken for a registry."""
     url = f"http://127.0.0.1:{a_free_port()}"
     away = live.assay("submit", "away/tools", "--url", url, "--json")
     assert (away.code, away.out) == (5, "")
-    assert one_line(away.err) == f"No Assay answers at {url}: start it with `make up`."
+    assert one_line(away.err) == f"No registry answers at {url}: start it with `make up`, or set --url."
     other = live.environment["ASSAY_GITHUB_WEB_URL"]
     stranger = live.assay("submit", "away/tools", "--url", other)
-    assert (stranger.code, one_line(stranger.err)) == (5, f"What answers at {other} is not a healthy Assay.")
+    assert (stranger.code, one_line(stranger.err)) == (
+        5,
+        f"The server at {other} does not respond like an Assay registry.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -318,14 +313,14 @@ def test_without_a_registry_one_line_says_what_to_start(live: Live) -> None:
         ("A_STATE_OF_TOMORROW", 7, 7),
     ],
 )
-def test_every_state_has_its_code(state: str, accepted: int, waited: int) -> None:
-    """With --wait and without."""
-    assert (accepted, waited) == (exit_of_state(state, waited=False), exit_of_state(state, waited=True))
+def test_every_state_has_an_exit_code(state: str, accepted: int, waited: int) -> None:
+    """With and without --wait."""
+    assert (accepted, waited) == (exit_code_for_state(state, waited=False), exit_code_for_state(state, waited=True))
 
 
-def test_the_most_severe_code_wins() -> None:
-    """In the order that the help and the documentation say; of nothing, done."""
+def test_most_severe_exit_code_wins() -> None:
+    """In the documented order."""
     order = [1, 2, 3, 4, 5, 7, 8, 6, 0]
     for place, code in enumerate(order):
-        assert worst(map(Exit, reversed(order[place:]))) == code
-    assert worst([]) == 0
+        assert most_severe(map(Exit, reversed(order[place:]))) == code
+    assert most_severe([]) == 0

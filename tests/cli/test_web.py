@@ -1,4 +1,4 @@
-"""The web server as `assay web` sets it up, on a real connection."""
+"""The HTTP server as `assay web` configures it."""
 
 import asyncio
 import socket
@@ -9,19 +9,19 @@ import uvicorn
 from assay.cli.web import server_config
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-# Many proxies and clients keep a connection for a minute before they use it again.
+# Many proxies and clients keep an idle connection for a minute.
 A_LONG_PAUSE_SECONDS = 60
 
 
 async def greet(scope: Any, _receive: Any, send: Any) -> None:
-    """Answers anything, and nothing else."""
+    """Answer every request with a greeting."""
     assert scope["type"] == "http"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"hi"})
 
 
-async def test_a_connection_outlives_the_pauses_of_who_uses_it() -> None:
-    """A proxy that uses an idle connection again must not meet its end: it would answer 502 in our name."""
+async def test_idle_connections_are_kept_alive() -> None:
+    """Otherwise a proxy that reuses one would return 502."""
     config = server_config(greet)
     config.load()
     config.lifespan = "off"

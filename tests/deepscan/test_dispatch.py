@@ -1,4 +1,4 @@
-"""From published to taken: every content waits for every tool, is given out once, and comes back from the dead."""
+"""Dispatch of deep scans: one scan per content and tool, given to one node, recovered after failures."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,43 +8,45 @@ import pytest
 from sqlalchemy import text
 
 from assay.blobs.blobs import unpack
-from assay.deepscan.schedule import catch_up, give_back_silent
+from assay.deepscan.schedule import dispatch_unscanned, release_expired_scans
 from assay.model.deep_scan import DeepTool
 from assay.settings import Settings
-from tests.support.deepscan.deliveries import ADMIN, HandNode, pending, publish
+from tests.support.deepscan.deliveries import ADMIN, ManualNode, list_pending, publish
 from tests.support.fake_github import FakeGitHub
 from tests.support.registry import Registry, open_registry
 from tests.support.skills import a_repository, a_skill
 from tests.support.web.people import MovableTime
+
+pytestmark = pytest.mark.process
 
 TOOLS = {"semgrep", "njsscan", "kingfisher"}
 
 
 @pytest.fixture
 def time() -> MovableTime:
-    """The time of the registry."""
+    """Return the registry's clock."""
     return MovableTime()
 
 
 @pytest.fixture
 async def registry(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[Registry]:
-    """A registry whose time can be moved."""
+    """Return a registry with a movable clock."""
     async with open_registry(settings, github, time.clock) as opened:
         yield opened
 
 
-async def test_what_is_published_waits_for_every_tool(registry: Registry) -> None:
-    """G47, G91: dispatched in the transaction that publishes, by settings and not by a variable somewhere."""
+async def test_published_content_is_dispatched_to_every_tool(registry: Registry) -> None:
+    """G47, G91: in the publishing transaction."""
     served = await publish(registry)
     assert {scan["tool"] for scan in served["deepScans"]} == TOOLS
     assert {scan["status"] for scan in served["deepScans"]} == {"pending"}
-    [waiting] = await pending(registry)
+    [waiting] = await list_pending(registry)
     assert waiting["contentDigest"] == served["skill"]["contentDigest"]
     assert waiting["commit"] == served["skill"]["commit"]
 
 
-async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
-    """G44: whoever publishes them; what is refused is not scanned at all."""
+async def test_equal_content_is_scanned_once(registry: Registry) -> None:
+    """G44: refused content is not scanned."""
     registry.github.add_repository("one/a", files={"SKILL.md": a_skill("greet")})
     registry.github.add_repository("two/b", files={"SKILL.md": a_skill("greet")})
     registry.github.add_repository(
@@ -53,26 +55,26 @@ async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
     for repository, name in (("one/a", "greet"), ("two/b", "greet"), ("bad/c", "bad")):
         await registry.submit(repository, name)
     await registry.work()
-    assert len(await pending(registry)) == 1
+    assert len(await list_pending(registry)) == 1
 
 
-async def test_a_scan_is_given_to_one_node(registry: Registry) -> None:
-    """G47: claimed by several at once, each scan has one holder, and none is left."""
+async def test_scan_is_claimed_by_one_node(registry: Registry) -> None:
+    """G47."""
     registry.github.add_repository("acme/many", files=a_repository(*(f"skill-{each}" for each in range(20))))
     for each in range(20):
         await registry.submit("acme/many", f"skill-{each}", f"skills/skill-{each}/SKILL.md")
     await registry.work()
-    nodes = [HandNode(registry) for _ in range(8)]
+    nodes = [ManualNode(registry) for _ in range(8)]
     taken = await asyncio.gather(*(node.claim(limit=4) for node in nodes))
     ids = [scan["scanId"] for work in taken for scan in work["scans"]]
     assert len(ids) == len(set(ids)) == 20
-    assert await pending(registry) == []
+    assert await list_pending(registry) == []
 
 
-async def test_a_node_that_falls_silent_loses_its_scans(registry: Registry, time: MovableTime) -> None:
-    """G47: they wait again when its lease ends, and what it says later is not taken."""
+async def test_scans_of_a_silent_node_are_requeued(registry: Registry, time: MovableTime) -> None:
+    """G47: its late result is rejected."""
     await publish(registry)
-    silent, other = HandNode(registry), HandNode(registry)
+    silent, other = ManualNode(registry), ManualNode(registry)
     first = await silent.claim()
     assert (await other.claim())["scans"] == []
     time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
@@ -83,29 +85,28 @@ async def test_a_node_that_falls_silent_loses_its_scans(registry: Registry, time
     assert (await other.deliver(other.result(second))).status_code == 200
 
 
-async def test_a_heartbeat_keeps_what_a_node_works_on(registry: Registry, time: MovableTime) -> None:
-    """However long a batch takes."""
+async def test_heartbeat_extends_the_lease(registry: Registry, time: MovableTime) -> None:
     await publish(registry)
-    node = HandNode(registry)
+    node = ManualNode(registry)
     work = await node.claim()
     for _ in range(3):
         time.pass_by(registry.app.settings.deep_scan_lease_seconds * 0.8)
-        assert (await node.beat(leases=[work["lease"]]))["scansKept"] == 1
-    assert (await HandNode(registry).claim())["scans"] == []
+        assert (await node.register(leases=[work["lease"]]))["scansKept"] == 1
+    assert (await ManualNode(registry).claim())["scans"] == []
     assert (await node.deliver(node.result(work))).status_code == 200
 
 
-async def test_attempts_are_bounded_and_the_end_is_seen(registry: Registry, time: MovableTime) -> None:
-    """G43, G47: after three nodes have lost it, it is an error that is shown and alarmed, and never a pass."""
+async def test_attempts_are_limited_and_reported(registry: Registry, time: MovableTime) -> None:
+    """G43, G47: after three lost leases it is an error, never a pass."""
     await publish(registry)
     for _ in range(3):
-        assert len((await HandNode(registry).claim())["scans"]) == 1
+        assert len((await ManualNode(registry).claim())["scans"]) == 1
         time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
-    assert (await HandNode(registry).claim())["scans"] == []
+    assert (await ManualNode(registry).claim())["scans"] == []
     served = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
     [scan] = [scan for scan in served["deepScans"] if scan["tool"] == "semgrep"]
     assert (scan["status"], scan["attempts"]) == ("error", 3)
-    assert "did not come back" in scan["error"]
+    assert "did not return a result" in scan["error"]
     health = (await registry.client.get("/api/v1/queue/health")).json()
     assert "deep_scan_errors" in {alarm["code"] for alarm in health["alarms"]}
     assert health["deepScans"]["failedLast1h"] == 1
@@ -115,20 +116,18 @@ async def test_attempts_are_bounded_and_the_end_is_seen(registry: Registry, time
     }.items()
 
 
-async def test_what_is_given_back_is_no_attempt(registry: Registry) -> None:
-    """A node that stops, or whose tool is broken, costs the skill nothing."""
+async def test_released_scan_costs_no_attempt(registry: Registry) -> None:
     await publish(registry)
-    node = HandNode(registry)
+    node = ManualNode(registry)
     work = await node.claim()
     body = {"nodeId": node.id, "lease": work["lease"]}
     answer = await registry.client.post("/api/v1/internal/release-sast-scan", headers=ADMIN, json=body)
     assert answer.json() == {"released": 1}
-    [waiting] = await pending(registry)
+    [waiting] = await list_pending(registry)
     assert waiting["attempts"] == 0
 
 
-async def test_nodes_get_the_bytes_by_their_digest(registry: Registry) -> None:
-    """And can check each of them."""
+async def test_nodes_download_content_by_digest(registry: Registry) -> None:
     served = await publish(registry)
     digest = served["skill"]["contentDigest"]
     answer = await registry.client.get(f"/api/v1/internal/contents/{digest}", headers=ADMIN)
@@ -138,13 +137,12 @@ async def test_nodes_get_the_bytes_by_their_digest(registry: Registry) -> None:
     assert (await registry.client.get(f"/api/v1/internal/contents/{digest}")).status_code == 401
 
 
-async def test_a_rescan_looks_again_and_shows_the_last_result_until_then(registry: Registry) -> None:
-    """Content that is published again is looked at again; the same version of a tool has one result."""
+async def test_rescan_keeps_the_previous_result_until_done(registry: Registry) -> None:
     await publish(registry)
-    node = HandNode(registry)
+    node = ManualNode(registry)
     work = await node.claim()
     assert (await node.deliver(node.result(work))).status_code == 200
-    assert await pending(registry) == []
+    assert await list_pending(registry) == []
     admitted = await registry.submit("acme/tools", "greet")
     requeued = await registry.client.post(
         "/api/v1/admin/queue/requeue", headers=ADMIN, json={"ids": [admitted["id"]], "reason": "Look again."}
@@ -159,8 +157,8 @@ async def test_a_rescan_looks_again_and_shows_the_last_result_until_then(registr
         assert rows.scalar_one() == 1
 
 
-async def test_scans_that_wait_without_a_node_raise_an_alarm(registry: Registry, time: MovableTime) -> None:
-    """G47: where there was a node, at once; where there was none, when it has been too long."""
+async def test_waiting_scans_without_a_node_raise_an_alarm(registry: Registry, time: MovableTime) -> None:
+    """G47: immediately if a node was known, otherwise after a delay."""
 
     async def alarms() -> set[str]:
         health = (await registry.client.get("/api/v1/queue/health")).json()
@@ -171,8 +169,8 @@ async def test_scans_that_wait_without_a_node_raise_an_alarm(registry: Registry,
 
     await publish(registry)
     assert await alarms() == set()
-    node = HandNode(registry)
-    await node.beat()
+    node = ManualNode(registry)
+    await node.register()
     assert await alarms() == set()
     time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
     assert await alarms() == {"no_scan_node"}
@@ -181,12 +179,12 @@ async def test_scans_that_wait_without_a_node_raise_an_alarm(registry: Registry,
     assert await alarms() == set()
     time.pass_by(registry.app.settings.deep_scan_waiting_seconds)
     assert await alarms() == {"no_scan_node"}
-    await node.beat()
+    await node.register()
     assert await alarms() == {"deep_scans_waiting"}
 
 
-async def test_who_has_no_key_gets_no_scans(registry: Registry) -> None:
-    """G77: the guard of all internal routes."""
+async def test_internal_key_is_required(registry: Registry) -> None:
+    """G77."""
     for method, path in (
         ("GET", "pending-sast-scans"),
         ("POST", "claim-sast-scan"),
@@ -200,31 +198,31 @@ async def test_who_has_no_key_gets_no_scans(registry: Registry) -> None:
         assert answer.status_code == 401, path
 
 
-async def test_what_no_tool_of_now_has_looked_at_is_dispatched(registry: Registry, time: MovableTime) -> None:
-    """G47: what was published before a tool came, or was looked at by an older version of it, is caught up with."""
+async def test_missing_or_outdated_scans_are_dispatched(registry: Registry, time: MovableTime) -> None:
+    """G47."""
     lease = timedelta(seconds=registry.app.settings.deep_scan_lease_seconds)
 
     async def turn(*tools: DeepTool) -> int:
         async with registry.app.store.begin() as db:
-            return await catch_up(db, tools=tools, lease=lease, clock=time.clock)
+            return await dispatch_unscanned(db, tools=tools, lease=lease, clock=time.clock)
 
     await publish(registry)
     assert await turn(DeepTool.SEMGREP) == 0, "it waits already"
     assert await turn(DeepTool.SEMGREP, DeepTool.TRUFFLEHOG) == 1, "a tool that is new here"
-    node = HandNode(registry)
-    await node.beat()
+    node = ManualNode(registry)
+    await node.register()
     assert (await node.deliver(node.result(await node.claim()))).status_code == 200
     assert await turn(DeepTool.SEMGREP) == 0
-    await node.beat(tools={"semgrep": "2.0"})
+    await node.register(tools={"semgrep": "2.0"})
     assert await turn(DeepTool.SEMGREP) == 1, "a version that is new here"
     assert await turn(DeepTool.SEMGREP) == 0
 
 
-async def test_what_a_dead_node_had_waits_also_if_nobody_asks(registry: Registry, time: MovableTime) -> None:
-    """G47: the alarm about missing nodes must see it."""
+async def test_expired_leases_are_released_without_a_claim(registry: Registry, time: MovableTime) -> None:
+    """G47: so that the alarm sees them."""
     await publish(registry)
-    await HandNode(registry).claim()
+    await ManualNode(registry).claim()
     time.pass_by(registry.app.settings.deep_scan_lease_seconds + 1)
     async with registry.app.store.begin() as db:
-        assert await give_back_silent(db, clock=time.clock) == 1
-    assert len(await pending(registry)) == 1
+        assert await release_expired_scans(db, clock=time.clock) == 1
+    assert len(await list_pending(registry)) == 1

@@ -1,21 +1,24 @@
-"""TruffleHog is nobody's to install for us: a program of its name that speaks as it does goes the whole way."""
+"""TruffleHog from PATH, replaced by a program with the same output."""
 
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from assay.deepscan.install import default_folder
 from assay.deepscan.tools.installed import find_tools
 from assay.model.deep_scan import DeepTool
 from assay.settings import Settings
-from tests.deepscan.conftest import Served
-from tests.deepscan.test_tools import TOKEN
 from tests.support.deepscan.deliveries import publish
+from tests.support.deepscan.served import Served
+from tests.support.deepscan.tokens import TOKEN
 from tests.support.fake_github import FakeGitHub
 from tests.support.registry import open_registry
 from tests.support.streams import serving
 
-# What version 3.90 prints: a line of JSON for each secret, and its own log on the other stream.
+pytestmark = pytest.mark.process
+
+# Output of version 3.90: one JSON line per secret, and its log on standard error.
 PROGRAM = r"""#!/bin/sh
 if [ "$1" = --version ]; then echo "trufflehog 3.90.1" >&2; exit 0; fi
 [ "$*" = "filesystem --json --no-verification --no-update --no-color ." ] || exit 2
@@ -28,10 +31,8 @@ echo '{"level":"info-0","logger":"trufflehog","msg":"running source"}' >&2
 """
 
 
-async def test_a_secret_is_found_told_by_its_place_and_kept_by_nobody(
-    settings: Settings, github: FakeGitHub, tmp_path: Path
-) -> None:
-    """G48: on the path it is a tool like the others, in the same cage, from the dispatch to the page."""
+async def test_trufflehog_end_to_end(settings: Settings, github: FakeGitHub, tmp_path: Path) -> None:
+    """G48: in the cage, from dispatch to page, without storing the secret."""
     program = tmp_path / "bin" / "trufflehog"
     program.parent.mkdir()
     program.write_text(PROGRAM)
@@ -46,7 +47,7 @@ async def test_a_secret_is_found_told_by_its_place_and_kept_by_nobody(
     ):
         await publish(registry, **{"deploy.sh": f"#!/bin/sh\ntoken={TOKEN}\n"})
         node = Served(registry, url, session).node(tool)
-        await node.mend()
+        await node.check_tools()
         assert await node.work_once()
         answer = await registry.client.get("/api/v1/skills/acme/tools/greet")
         [scan] = answer.json()["deepScans"]

@@ -1,15 +1,19 @@
-"""`assay up` on one machine: it scans what is published if the tools are there; `tests/cli/test_up.py` has none."""
+"""`assay up` with scan tools; `tests/cli/test_up.py` runs without."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from assay.deepscan.install import default_folder, is_installed
-from tests.cli.test_up import PATIENCE_SECONDS, an_assay, clean_environment, wait_for
+from tests.support.cli.up import PATIENCE_SECONDS, an_assay, clean_environment, wait_for
+
+pytestmark = pytest.mark.process
 
 
-def test_one_command_scans_what_it_publishes(tmp_path: Path, data_folder: Path) -> None:
-    """G47, G96: with the tools installed, nothing else has to be started or set."""
+def test_up_runs_deep_scans(tmp_path: Path, data_folder: Path) -> None:
+    """G47, G96."""
     assert is_installed(default_folder()), "The scan tools are not installed: run `make deepscan`, or `make test`."
     tools = {"ASSAY_DEEP_SCAN_DIR": "", "ASSAY_DEEP_SCAN_TOOLS": "kingfisher"}
     with an_assay(data_folder / "data", tmp_path / "up.log", **tools) as up:

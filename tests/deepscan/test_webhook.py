@@ -1,4 +1,4 @@
-"""Results come in signed, once, and for what was dispatched; anything else is refused and noted."""
+"""The scan results webhook: signed, once, for dispatched scans only."""
 
 import json
 from collections.abc import AsyncIterator
@@ -14,29 +14,31 @@ from assay.deepscan.messages import LARGEST_RESULT_BYTES
 from assay.deepscan.signature import SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from assay.model.errors import Invalid
 from assay.settings import Settings
-from tests.support.deepscan.deliveries import CRITICAL, HandNode, pending, publish, send
+from tests.support.deepscan.deliveries import CRITICAL, ManualNode, list_pending, publish, send
 from tests.support.registry import SECRET, Registry
 from tests.support.web.people import a_browser, audit_of, with_settings
+
+pytestmark = pytest.mark.process
 
 OTHER = "another-secret-that-is-long-enough-too"
 
 
 @pytest.fixture
-async def work(registry: Registry) -> AsyncIterator[tuple[HandNode, dict[str, Any]]]:
-    """A node that has taken the scan of one skill."""
+async def work(registry: Registry) -> AsyncIterator[tuple[ManualNode, dict[str, Any]]]:
+    """Return a node that has claimed one scan."""
     await publish(registry)
-    node = HandNode(registry)
+    node = ManualNode(registry)
     yield node, await node.claim()
 
 
 async def status_of(registry: Registry, tool: str = "semgrep") -> str:
-    """Where the scan of the skill stands."""
+    """Return the status of the scan."""
     served = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
     return next(scan["status"] for scan in served["deepScans"] if scan["tool"] == tool)
 
 
-async def test_a_result_is_kept_and_shown(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """G47: in the JSON of the version, for installers, and on the page; a tool that has not run is not clean."""
+async def test_result_is_stored_and_shown(registry: Registry, work: tuple[ManualNode, dict[str, Any]]) -> None:
+    """G47: in version JSON, security summary and page."""
     node, taken = work
     found = CRITICAL | {"severity": "high", "excerpt": "<script>alert(1)</script>", "file": "<b>.py"}
     answer = await node.deliver(node.result(taken, findings=[found], sandbox={"landlock": "not here"}))
@@ -58,17 +60,15 @@ async def test_a_result_is_kept_and_shown(registry: Registry, work: tuple[HandNo
     assert (told["tier 3: semgrep"], told["tier 3: njsscan"]) == ("PASS", "PENDING")
     for page in ("/skills/acme/tools/greet", "/skills/acme/tools/greet/versions/1.0.0"):
         html = (await registry.client.get(page, headers={"Accept": "text/html"})).text
-        assert "What external tools found" in html
+        assert "Deep scans" in html
         assert "&lt;script&gt;" in html
         assert "<script>alert" not in html
-        assert html.count("has not looked at this version yet") == 2
+        assert html.count("has not scanned this version yet") == 2
         assert "found nothing" not in html
 
 
-async def test_a_result_needs_a_fresh_signature_of_its_own_bytes(
-    registry: Registry, work: tuple[HandNode, dict[str, Any]]
-) -> None:
-    """G83: unsigned, wrongly signed, changed, stale and future ones are 401, and each is in the audit trail."""
+async def test_signature_must_be_valid_and_fresh(registry: Registry, work: tuple[ManualNode, dict[str, Any]]) -> None:
+    """G83: otherwise 401, and audited."""
     node, taken = work
     body = json.dumps(node.result(taken)).encode()
     good = sign(SECRET, body, registry.app.clock.now())
@@ -93,8 +93,8 @@ async def test_a_result_needs_a_fresh_signature_of_its_own_bytes(
     assert (await node.deliver(node.result(taken), ahead=-290)).status_code == 200
 
 
-async def test_a_delivery_is_taken_once(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """G83: the same again is 409 and changes nothing; another delivery for a scan that has its result changes nothing."""
+async def test_delivery_is_accepted_once(registry: Registry, work: tuple[ManualNode, dict[str, Any]]) -> None:
+    """G83: a repeat is 409."""
     node, taken = work
     result = node.result(taken)
     assert (await node.deliver(result)).status_code == 200
@@ -118,10 +118,10 @@ async def test_a_delivery_is_taken_once(registry: Registry, work: tuple[HandNode
     ],
     ids=["scan", "digest", "commit", "tool", "node", "lease"],
 )
-async def test_a_result_is_for_what_was_dispatched(
-    registry: Registry, work: tuple[HandNode, dict[str, Any]], said: dict[str, str], code: str
+async def test_result_must_match_a_dispatched_scan(
+    registry: Registry, work: tuple[ManualNode, dict[str, Any]], said: dict[str, str], code: str
 ) -> None:
-    """G83: a signature alone says nothing of another skill."""
+    """G83."""
     node, taken = work
     answer = await node.deliver(node.result(taken, findings=[CRITICAL]) | said)
     assert (answer.status_code, answer.json()["code"]) == (409, code)
@@ -130,18 +130,17 @@ async def test_a_result_is_for_what_was_dispatched(
     assert (await registry.client.get("/api/v1/skills/acme/tools/greet")).status_code == 200
 
 
-async def test_a_tool_that_failed_is_tried_again_and_is_no_pass(registry: Registry) -> None:
-    """G43: three times, then the error stays."""
+async def test_failed_tool_is_retried_and_never_a_pass(registry: Registry) -> None:
+    """G43: three times."""
     await publish(registry)
-    node = HandNode(registry)
+    node = ManualNode(registry)
     for expected in ("pending", "pending", "error"):
         answer = await node.deliver(node.result(await node.claim(), status="error", error="It crashed."))
         assert answer.json()["status"] == expected
-    assert (await status_of(registry), await pending(registry)) == ("error", [])
+    assert (await status_of(registry), await list_pending(registry)) == ("error", [])
 
 
-async def test_too_much_is_refused(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """Neither more bytes than fit nor more findings than are kept."""
+async def test_oversized_result_is_rejected(registry: Registry, work: tuple[ManualNode, dict[str, Any]]) -> None:
     node, taken = work
     large = await node.deliver(b"x" * (LARGEST_RESULT_BYTES + 1))
     assert large.status_code == 413
@@ -150,8 +149,10 @@ async def test_too_much_is_refused(registry: Registry, work: tuple[HandNode, dic
     assert await status_of(registry) == "running"
 
 
-async def test_without_a_secret_nothing_is_taken(registry: Registry, work: tuple[HandNode, dict[str, Any]]) -> None:
-    """G83: a registry without its secret does not start; one that runs without takes nothing."""
+async def test_webhook_without_a_secret_is_disabled(
+    registry: Registry, work: tuple[ManualNode, dict[str, Any]]
+) -> None:
+    """G83."""
     node, taken = work
     with pytest.raises(Invalid, match="ASSAY_WEBHOOK_SECRET"):
         Settings.from_mapping(
@@ -183,12 +184,10 @@ FIELDS = ("deliveryId", "scanId", "nodeId", "lease", "tool", "toolVersion", "con
 MORE = ("findings", "leftOut", "error", "durationMs", "sandbox", "surprise")
 
 
-async def test_no_body_gives_anything_but_what_is_documented(
-    registry: Registry, work: tuple[HandNode, dict[str, Any]]
+async def test_any_signed_body_gets_a_documented_response(
+    registry: Registry, work: tuple[ManualNode, dict[str, Any]]
 ) -> None:
-    """G83: whatever is signed and sent, the answer is one of these, and nothing is taken down by what is not a result.
-    Each body finds the scan without a result, so that it is read to its end.
-    """
+    """G83: each body is tried on an open scan, so it is read completely."""
     node, taken = work
     harmless = CRITICAL | {"confidence": 0.5}
     bodies: list[bytes] = [

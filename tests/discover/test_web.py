@@ -1,9 +1,9 @@
-"""The web beyond GitHub: nothing that others name leads to where only we can go."""
+"""Web requests beyond GitHub cannot reach private addresses."""
 
 import pytest
 from aiohttp import web
 
-from assay.discover.web import LARGEST_ANSWER_BYTES, PublicResolver, Web, open_web
+from assay.discover.web import LARGEST_RESPONSE_BYTES, PublicResolver, Web, open_web
 from assay.model.errors import Invalid, NotFound, RateLimited, Unavailable
 from tests.support.discover.loopback import serving
 
@@ -31,41 +31,40 @@ from tests.support.discover.loopback import serving
         ("https://0x7f000001/", "private_address"),
     ],
 )
-async def test_only_public_https_is_read(url: str, code: str) -> None:
-    """G16: literals, names and odd spellings of private addresses are refused before anything is sent."""
-    async with open_web(anywhere=False) as outside:
+async def test_only_public_https_is_fetched(url: str, code: str) -> None:
+    """G16: literals, names and unusual notations of private addresses."""
+    async with open_web(allow_private=False) as outside:
         with pytest.raises(Invalid) as refused:
             await outside.get_bytes(url)
     assert code == refused.value.code
     assert "secret" not in refused.value.message
 
 
-async def test_a_redirect_is_checked_like_the_first_address() -> None:
-    """A public address that sends us to a private one sends us nowhere."""
-    async with open_web(anywhere=True) as free, serving({"/x": _to("http://127.0.0.1:1/")}) as url:
+async def test_redirect_to_a_private_address_is_rejected() -> None:
+    async with open_web(allow_private=True) as free, serving({"/x": _to("http://127.0.0.1:1/")}) as url:
         with pytest.raises(Unavailable):
             await free.get_bytes(f"{url}/x")
-        checked = Web(free.session, anywhere=False)
+        checked = Web(free.session, allow_private=False)
         with pytest.raises(Invalid):
-            # The first address is checked, too; so only what comes after it is tried here.
+            # The first URL is checked separately, so only redirects are tested here.
             await checked._follow(type(free._checked(url))(f"{url}/x"), "*/*")
 
 
-async def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_connected_to() -> None:
-    """What a name means is decided once, where the connection is made."""
-    with pytest.raises(OSError, match="public address"):
+async def test_name_resolving_to_a_private_address_is_rejected() -> None:
+    """the address is checked when connecting."""
+    with pytest.raises(OSError, match="not public"):
         await PublicResolver().resolve("localhost", 443)
 
 
-async def test_answers_are_bounded_and_typed() -> None:
-    """G36: not there, told to wait, too long and not understood are four different things."""
+async def test_responses_are_bounded_and_typed() -> None:
+    """G36: not found, rate limited, too long and invalid are distinct."""
     routes = {
         "/wait": lambda _: web.Response(status=429, headers={"Retry-After": "7"}),
-        "/long": lambda _: web.Response(body=b"x" * (LARGEST_ANSWER_BYTES + 1)),
+        "/long": lambda _: web.Response(body=b"x" * (LARGEST_RESPONSE_BYTES + 1)),
         "/odd": lambda _: web.Response(text="<html>"),
         "/circle": _to("/circle"),
     }
-    async with open_web(anywhere=True) as outside, serving(routes) as url:
+    async with open_web(allow_private=True) as outside, serving(routes) as url:
         with pytest.raises(NotFound):
             await outside.get_bytes(f"{url}/gone")
         with pytest.raises(RateLimited) as told:

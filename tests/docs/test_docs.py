@@ -1,4 +1,4 @@
-"""The documentation says what the code does."""
+"""The documentation matches the code."""
 
 import re
 import subprocess
@@ -6,32 +6,32 @@ from pathlib import Path
 
 import pytest
 from docs.commands import all_commands, shown_params
-from docs.generate import forgotten, generated
+from docs.generate import generated, obsolete_pages
 from docs.guarantees import citations, guarantees
 from docs.rule_pages import fenced, rule_pages, visible
 from markdown_it import MarkdownIt
 from typer.main import get_command
 
 from assay.cli.main import app
-from assay.cli.ui.exits import MOST_SEVERE_FIRST, Exit
+from assay.cli.ui.exit_codes import MOST_SEVERE_FIRST, Exit
 from assay.scan.ruleset import load_ruleset
-from assay.settings import Settings, variable
+from assay.settings import Settings, variable_name
 
 ROOT = Path(__file__).parent.parent.parent
 GENERATED = generated()
-# Examples and specimens link to nothing.
+# Examples and specimens are not links.
 FENCED = re.compile(r"^(`{3,})[^`]*?\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: str(path.relative_to(ROOT / "docs")))
-def test_generated_parts_are_fresh(path: Path) -> None:
-    """G102: the state diagram, the settings and the API are made from the code, so that a change of them is seen."""
+def test_generated_documentation_is_current(path: Path) -> None:
+    """G102: run `make docs` after a change."""
     assert path.read_text() == GENERATED[path]
 
 
-def test_every_rule_has_its_place_and_no_page_is_forgotten() -> None:
-    """One page a family; a rule is in the index and on the page, and each page shows its specimens and no more."""
-    assert forgotten() == []
+def test_rule_pages_are_complete() -> None:
+    """Every rule is in the index and on its family's page with its specimens."""
+    assert obsolete_pages() == []
     pages = rule_pages()
     specimens: dict[str, list[str]] = {}
     for rule in load_ruleset().rules:
@@ -44,8 +44,8 @@ def test_every_rule_has_its_place_and_no_page_is_forgotten() -> None:
         assert [token.content for token in MarkdownIt().parse(pages[name]) if token.type == "fence"] == wanted
 
 
-def test_a_specimen_is_inert() -> None:
-    """It cannot end its fence, become HTML or a link, or hide anything: Markdown makes one block of text of it."""
+def test_specimens_are_inert() -> None:
+    """Markdown renders each as one block of text."""
     hostile = (
         "```\n````\n<script>alert(1)</script>\n[x](javascript:alert(1))\n~~~\n\u200b\u202e\U000e0041\ufe0f\u3164\x1b[0m"
     )
@@ -58,33 +58,32 @@ def test_a_specimen_is_inert() -> None:
         assert not [token for token in MarkdownIt().parse(page) if token.type.startswith("html")]
 
 
-def test_every_setting_is_documented_and_nothing_else() -> None:
-    """G102: docs/operations.md and the code name the same variables."""
+def test_settings_table_is_complete() -> None:
+    """G102."""
     text = (ROOT / "docs" / "operations.md").read_text()
     documented = set(re.findall(r"^\| `(ASSAY_\w+)` \|", text, re.MULTILINE))
-    assert documented == {variable(name) for name in Settings.model_fields}
+    assert documented == {variable_name(name) for name in Settings.model_fields}
     mentioned = {
         name for file in ROOT.rglob("docs/**/*.md") for name in re.findall(r"ASSAY_[A-Z_]+[A-Z]", file.read_text())
     }
     assert mentioned <= documented | {"ASSAY_CONFIG"}
 
 
-def test_every_command_is_documented() -> None:
-    """A verb that the help lists is in docs/operations.md, and the other way round."""
+def test_commands_table_is_complete() -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
     documented = set(re.findall(r"^\| `assay ([\w-]+)` \|", text, re.MULTILINE))
     assert documented == set(get_command(app).commands)
 
 
-def test_every_exit_code_is_documented() -> None:
-    """The tables of exit codes have exactly those that the command line uses; Ctrl-C is no outcome."""
+def test_exit_code_tables_are_complete() -> None:
+    """Ctrl-C is not an outcome."""
     for name, codes in (("cli.md", set(Exit)), ("operations.md", set(Exit) - {Exit.INTERRUPTED})):
         text = (ROOT / "docs" / name).read_text()
         assert codes == {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
 
 
-def test_every_verb_and_option_is_documented() -> None:
-    """docs/cli.md has each as people type it; the codes of `submit` and their order are there and in its own help."""
+def test_command_reference_is_complete() -> None:
+    """Including the exit codes of `submit` and their order."""
     text = (ROOT / "docs" / "cli.md").read_text()
     for name, command in all_commands():
         section = text.partition(f"### `{name}`\n")[2].partition("\n### ")[0]
@@ -96,15 +95,14 @@ def test_every_verb_and_option_is_documented() -> None:
     assert re.findall(r"^(\d)  ", told, re.MULTILINE) == [str(code) for code in range(9)]
 
 
-def test_readme_names_the_two_commands() -> None:
-    """A newcomer finds what to type."""
+def test_readme_names_make_up_and_make_test() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "make up" in readme
     assert "make test" in readme
 
 
-def test_tests_cite_the_guarantees_of_the_documentation() -> None:
-    """G102: each guarantee has a test, each cited number exists, and no other list of numbers is cited."""
+def test_guarantees_and_citations_match() -> None:
+    """G102: each guarantee has a test, each cited number exists."""
     listed, cited = guarantees((ROOT / "docs" / "guarantees.md").read_text()), citations()
     assert len(listed) == len(set(listed))
     assert set(listed) == set(cited)
@@ -113,8 +111,7 @@ def test_tests_cite_the_guarantees_of_the_documentation() -> None:
     assert {name: numbers for name, numbers in foreign.items() if numbers} == {}
 
 
-def test_links_lead_somewhere() -> None:
-    """No page of the documentation links to a file that is not there."""
+def test_links_resolve() -> None:
     broken = []
     for file in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", FENCED.sub("", file.read_text())):
@@ -124,7 +121,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_lock_files_name_no_index() -> None:
-    """Names, versions and hashes only, so that they install from wherever a machine gets its packages."""
+    """They must install from any package index."""
     for name in (
         "requirements-pip.lock",
         "requirements.lock",
@@ -137,7 +134,7 @@ def test_lock_files_name_no_index() -> None:
 
 
 def test_no_secret_is_committed() -> None:
-    """G103: nothing in the repository looks like a live token or a private key."""
+    """G103."""
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     token = re.compile(
         rb"gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60,}|AKIA[0-9A-Z]{16}|BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]{40}"

@@ -1,4 +1,4 @@
-"""The stores that these tests run on."""
+"""The edge stores under test."""
 
 from tests.support.edge_stores import edge, edge_url, redis_server
 

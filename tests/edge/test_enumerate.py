@@ -1,23 +1,22 @@
-"""The published skills, from their own keys, and the index that is made of them."""
+"""Enumeration of published skills, and the index."""
 
 import asyncio
 from itertools import pairwise
 
 from assay.edge.enumerate import CUTS, enumerate_published, ranges
 from assay.edge.index import read_index, read_index_head, write_index
-from assay.edge.keys import INDEX, INDEX_KEYS, INDEX_UNDER_WAY, part_key
-from assay.edge.kv import Edge, Page, Range
+from assay.edge.keys import INDEX, INDEX_BUILDING, INDEX_KEYS, part_key
+from assay.edge.kv import Edge, KeyPage, KeyRange
 from tests.support.edge_stores import THEN, put_listings
 
 
 class Watched:
-    """A store that tells how many pages are asked for at the same time."""
+    """A store that records concurrent page requests."""
 
     def __init__(self, edge: Edge) -> None:
         self._edge, self._now, self.most, self.pages = edge, 0, 0, 0
 
-    async def page(self, keys: Range, *, after: str | None = None, limit: int = 1000) -> Page:
-        """Counts."""
+    async def page(self, keys: KeyRange, *, after: str | None = None, limit: int = 1000) -> KeyPage:
         self._now += 1
         self.most, self.pages = max(self.most, self._now), self.pages + 1
         await asyncio.sleep(0)
@@ -27,8 +26,8 @@ class Watched:
             self._now -= 1
 
 
-async def test_everything_that_is_published_is_enumerated(edge: Edge) -> None:
-    """G69: 5,000 keys, many pages at once, each skill once, in the order of the names."""
+async def test_enumeration_is_complete(edge: Edge) -> None:
+    """G69: 5,000 keys, concurrent pages, in name order."""
     names = sorted(f"{chr(97 + n % 26)}{n % 10}/repo-{n % 5}/skill-{n}" for n in range(4_990))
     names += [
         "äther/repo/skill",
@@ -51,8 +50,8 @@ async def test_everything_that_is_published_is_enumerated(edge: Edge) -> None:
     assert watched.pages > 25
 
 
-async def test_what_cannot_be_read_is_counted_and_named(edge: Edge) -> None:
-    """G69: values that are no skill, or lack a field, are never passed over in silence nor filled with guesses."""
+async def test_unreadable_values_are_counted_and_named(edge: Edge) -> None:
+    """G69."""
     await put_listings(edge, ["a/b/c", "d/e/f"])
     bad = {"skill:x/y/z": b"\xff", "skill:x/y/empty": b"", "skill:x/y/partial": b"\x81\xa6serial\x01"}
     assert await edge.write(bad, (), since=1, serial=1)
@@ -61,16 +60,15 @@ async def test_what_cannot_be_read_is_counted_and_named(edge: Edge) -> None:
     assert (found.unreadable, found.unreadable_keys) == (3, tuple(sorted(bad)))
 
 
-def test_the_pieces_are_the_whole() -> None:
-    """No key is in two of them, and none in no piece."""
+def test_ranges_cover_every_key_once() -> None:
     pieces = ranges("skill:", CUTS)
     assert pieces[0].start == "skill:"
     assert pieces[-1].stop == "skill;"
     assert all(one.start < one.stop == other.start for one, other in pairwise(pieces))
 
 
-async def test_the_index_has_what_the_enumeration_has(edge: Edge) -> None:
-    """G69: made in parts; what is left of a larger one before goes away; it knows the serial it was made at."""
+async def test_index_equals_the_enumeration(edge: Edge) -> None:
+    """G69: with its serial; parts of a larger index are removed."""
     await put_listings(edge, [f"a/b/skill-{number:04}" for number in range(2_100)])
     head = await write_index(edge, THEN)
     assert head is not None
@@ -87,37 +85,35 @@ async def test_the_index_has_what_the_enumeration_has(edge: Edge) -> None:
     assert await edge.get([part_key(5)]) == [None]
 
 
-async def test_an_index_never_has_what_was_taken_down(edge: Edge) -> None:
-    """G69: a listing that goes while the index is being made takes the index with it; other changes do not stop it."""
+async def test_index_never_contains_removed_listings(edge: Edge) -> None:
+    """G69."""
     await put_listings(edge, [f"a/b/skill-{number:04}" for number in range(1_500)])
-    for strikes in (frozenset({"skill:a/b/skill-0001"}) | INDEX_KEYS, frozenset({"sub:1"})):
-        striking = Striking(edge, strikes)
+    for deletes in (frozenset({"skill:a/b/skill-0001"}) | INDEX_KEYS, frozenset({"sub:1"})):
+        striking = Striking(edge, deletes)
         head = await write_index(striking, THEN)
         assert striking.is_done
-        assert (head is None) == ("skill:a/b/skill-0001" in strikes)
+        assert (head is None) == ("skill:a/b/skill-0001" in deletes)
         assert (await read_index_head(edge)) == head
-    assert await edge.get([INDEX_UNDER_WAY]) == [None]
+    assert await edge.get([INDEX_BUILDING]) == [None]
 
 
 class Striking:
-    """A store in which somebody removes keys just after the first part of an index was written."""
+    """A store in which keys are removed after the first part of an index."""
 
-    def __init__(self, edge: Edge, strikes: frozenset[str]) -> None:
-        self._edge, self._strikes, self.is_done = edge, strikes, False
+    def __init__(self, edge: Edge, deletes: frozenset[str]) -> None:
+        self._edge, self._strikes, self.is_done = edge, deletes, False
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._edge, name)
 
-    async def write(self, puts: dict[str, bytes], strikes: set[str], *, since: int, serial: int) -> bool:
-        """Writes, and then strikes."""
-        done = await self._edge.write(puts, strikes, since=since, serial=serial)
+    async def write(self, puts: dict[str, bytes], deletes: set[str], *, since: int, serial: int) -> bool:
+        done = await self._edge.write(puts, deletes, since=since, serial=serial)
         if part_key(0) in puts and not self.is_done:
             self.is_done = await self._edge.write({}, self._strikes, since=serial, serial=serial + 1)
         return done
 
 
-async def test_an_index_that_cannot_be_read_is_none(edge: Edge) -> None:
-    """It is a cache: without it the enumeration is asked."""
+async def test_unreadable_index_is_ignored(edge: Edge) -> None:
     assert await read_index_head(edge) is None
     await edge.write({INDEX: b"nonsense"}, (), since=0, serial=1)
     assert await read_index_head(edge) is None

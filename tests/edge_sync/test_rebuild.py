@@ -1,4 +1,4 @@
-"""Making the copy anew, comparing it with the tables, and what administrators are told: over HTTP, with many listings."""
+"""Rebuild and comparison of the edge copy over HTTP."""
 
 import asyncio
 from datetime import timedelta
@@ -18,10 +18,10 @@ from assay.edge_sync.drift import read_skills_health
 from assay.edge_sync.rebuild import rebuild
 from assay.model.errors import Conflict
 from assay.settings import Settings
-from assay.store.feed.edge_rows import lock_rebuild
-from assay.store.versions.status import add_alias, lock_skill
-from tests.edge_sync.test_projector import publish, take_down
-from tests.support.edge_copies import Dying, Killed, add_listings, bring_level, expected, meaning_of
+from assay.store.feed.edge_rows import try_lock_rebuild
+from assay.store.skills.locks import lock_skill
+from assay.store.skills.names import add_alias
+from tests.support.edge_copies import Dying, Killed, add_listings, bring_level, expected, meaning_of, publish, take_down
 from tests.support.edge_stores import a_listing, keys_of
 from tests.support.fake_github import FakeGitHub
 from tests.support.registry import SECRET, Registry, open_registry
@@ -42,33 +42,33 @@ HEALTH_FIELDS = {
 
 @pytest.fixture
 async def copied(settings: Settings, github: FakeGitHub, edge: Edge, edge_url: str):
-    """A registry with a copy in each of the stores."""
+    """Return a registry with a copy in each store."""
     async with open_registry(settings.model_copy(update={"edge_url": SecretStr(edge_url)}), github) as registry:
         yield registry
 
 
 async def post(registry: Registry) -> dict[str, Any]:
-    """Rebuild over HTTP."""
+    """Request a rebuild."""
     answer = await registry.client.post(REBUILD_INDEX, headers=KEY)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 async def health(registry: Registry) -> dict[str, Any]:
-    """Compare over HTTP."""
+    """Request a comparison."""
     answer = await registry.client.get(HEALTH, headers=KEY)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def spoil(edge: Edge, puts: dict[str, bytes], strikes: set[str]) -> None:
-    """Change the copy behind everybody's back."""
+async def spoil(edge: Edge, puts: dict[str, bytes], deletes: set[str]) -> None:
+    """Change the copy directly."""
     serial = await edge.read_serial()
-    assert await edge.write(puts, strikes, since=serial, serial=serial)
+    assert await edge.write(puts, deletes, since=serial, serial=serial)
 
 
-async def test_thousands_of_listings_are_made_anew_and_agree(copied: Registry, tmp_path: Path) -> None:
-    """G70, G71: lost, wrong and surplus keys are found, named, and gone after one request."""
+async def test_rebuild_repairs_lost_wrong_and_surplus_keys(copied: Registry, tmp_path: Path) -> None:
+    """G70, G71: with thousands of listings."""
     edge = copied.app.edge
     async with copied.app.store.begin() as db:
         await add_listings(db, MANY)
@@ -114,8 +114,9 @@ async def test_thousands_of_listings_are_made_anew_and_agree(copied: Registry, t
     assert "edge.rebuild" in trail.text
 
 
-async def test_what_only_the_copy_knows_is_submitted_again(copied: Registry) -> None:
-    """G70: after the database was set back, lost listings come back through the pipeline, with their versions."""
+@pytest.mark.process
+async def test_listings_known_only_to_the_copy_are_resubmitted(copied: Registry) -> None:
+    """G70: after the database was restored."""
     copied.github.add_repository(
         "acme/tools", files={"skills/pdf/SKILL.md": "---\nname: pdf\ndescription: d\n---\nx\n"}
     )
@@ -138,8 +139,9 @@ async def test_what_only_the_copy_knows_is_submitted_again(copied: Registry) -> 
         assert (await db.execute(text(orphans))).scalar_one() == 0
 
 
-async def test_what_the_projector_has_not_reached_is_no_drift(copied: Registry) -> None:
-    """G71: a difference younger than the lag is on its way; the lag itself is told."""
+@pytest.mark.process
+async def test_pending_changes_are_no_drift(copied: Registry) -> None:
+    """G71: the lag is reported."""
     await publish(copied, "pdf", "csv")
     await bring_level(copied, copied.app.edge)
     await take_down(copied, "acme/tools/csv")
@@ -156,10 +158,9 @@ async def test_what_the_projector_has_not_reached_is_no_drift(copied: Registry) 
     assert "assay_edge_lag_changes 0.0" in metrics
 
 
-async def test_a_rebuild_that_was_killed_goes_on(
-    copied: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """G70: it goes on from its last batch; what changed meanwhile is right all the same."""
+@pytest.mark.process
+async def test_killed_rebuild_resumes(copied: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G70."""
     monkeypatch.setattr(rebuilding, "BATCH", 10)
     await publish(copied, "pdf", "csv")
     async with copied.app.store.begin() as db:
@@ -187,20 +188,19 @@ async def test_a_rebuild_that_was_killed_goes_on(
     assert later[0] == 10, "one that stopped long ago is begun again"
 
 
-async def test_only_one_rebuild_at_a_time(copied: Registry) -> None:
-    """The second is told so, with a code."""
+async def test_concurrent_rebuild_is_rejected(copied: Registry) -> None:
     async with copied.app.store.begin() as db:
-        assert await lock_rebuild(db, copied.app.edge.identity)
+        assert await try_lock_rebuild(db, copied.app.edge.identity)
         answer = await copied.client.post(REBUILD_INDEX, headers=KEY)
         assert (answer.status_code, answer.json()["code"]) == (409, "rebuild_under_way")
         with pytest.raises(Conflict):
             await rebuild(copied.app.store, copied.app.edge, copied.app.clock.now)
 
 
-async def test_publishing_goes_on_during_a_rebuild(
+async def test_publishing_continues_during_a_rebuild(
     copied: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G70: listings change while everything is written anew; at the end the copy is exactly the tables."""
+    """G70."""
     monkeypatch.setattr(rebuilding, "BATCH", 20)
     async with copied.app.store.begin() as db:
         await add_listings(db, 300)
@@ -217,8 +217,8 @@ async def test_publishing_goes_on_during_a_rebuild(
     assert len(await keys_of(copied.app.edge, "skill:")) == 289
 
 
-async def test_without_the_copy_health_says_so(settings: Settings, github: FakeGitHub, tmp_path: Path) -> None:
-    """A dead store is drift with a recommendation, and no error; the metrics say it is down."""
+async def test_unavailable_copy_is_reported(settings: Settings, github: FakeGitHub, tmp_path: Path) -> None:
+    """by health and metrics."""
     (tmp_path / "file").write_text("no folder")
     url = SecretStr(f"lmdb:{tmp_path / 'file'}")
     async with open_registry(settings.model_copy(update={"edge_url": url}), github) as registry:
@@ -230,8 +230,8 @@ async def test_without_the_copy_health_says_so(settings: Settings, github: FakeG
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_both_are_for_administrators(registry: Registry, method: str) -> None:
-    """G77: the internal key or a SUPER_ADMIN session, nobody else."""
+async def test_rebuild_and_comparison_require_an_administrator(registry: Registry, method: str) -> None:
+    """G77."""
     path = {"POST": REBUILD_INDEX, "GET": HEALTH}[method]
     assert (await registry.client.request(method, path)).status_code == 401
     assert (await registry.client.request(method, path, headers={"X-Internal-Key": "x" * 40})).status_code == 401

@@ -1,4 +1,4 @@
-"""A fake GitHub with one repository, and a visitor."""
+"""A fake GitHub with one repository, and a client."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -6,17 +6,17 @@ import aiohttp
 import pytest
 
 from tests.support.fake_github import FakeFile, FakeGitHub, FakeServer, serve
-from tests.support.github.clients import HandClock
-from tests.support.github.visitor import SKILL, Visitor
+from tests.support.github.clients import ManualClock
+from tests.support.github.plain_client import SKILL, PlainClient
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def world(clock: HandClock) -> FakeGitHub:
+def world(clock: ManualClock) -> FakeGitHub:
     world = FakeGitHub(now=clock)
     world.add_token("good")
     return world
@@ -29,9 +29,9 @@ def server(world: FakeGitHub) -> Iterator[FakeServer]:
 
 
 @pytest.fixture
-async def visitor(server: FakeServer) -> AsyncIterator[Visitor]:
+async def visitor(server: FakeServer) -> AsyncIterator[PlainClient]:
     async with aiohttp.ClientSession() as session:
-        yield Visitor(server.base_url, session)
+        yield PlainClient(server.base_url, session)
 
 
 @pytest.fixture

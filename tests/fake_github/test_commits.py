@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.fake_github import FakeGitHub
-from tests.support.github.visitor import SKILL
+from tests.support.github.plain_client import SKILL
 
 
 @pytest.mark.parametrize("ref", ["HEAD", "trunk", "heads/trunk", "refs/heads/trunk"])
-async def test_a_ref_resolves_to_its_commit(visitor, tools, ref):
-    """HEAD, a branch and a full sha name the same commit."""
+async def test_ref_resolves_to_its_commit(visitor, tools, ref):
+    """HEAD, branch or sha."""
     reply = await visitor.get(f"/api/repos/acme/tools/commits/{ref}")
     assert reply.status == 200
     assert tools.sha == reply.json["sha"]
@@ -18,8 +18,8 @@ async def test_a_ref_resolves_to_its_commit(visitor, tools, ref):
     assert reply.json == (await visitor.get(f"/api/repos/acme/tools/commits/{tools.sha}")).json
 
 
-async def test_a_push_moves_the_branch_and_keeps_the_past(visitor, tools):
-    """A file can be changed, added and deleted; old commits stay."""
+async def test_push_moves_the_branch(visitor, tools):
+    """old commits stay."""
     old = tools.sha
     new = tools.push({"README.md": b"new", "more.txt": "more", "skills/pdf/run.py": None})
     commit = await visitor.get("/api/repos/acme/tools/commits/HEAD")
@@ -29,8 +29,7 @@ async def test_a_push_moves_the_branch_and_keeps_the_past(visitor, tools):
     assert (await visitor.get("/raw/acme/tools/HEAD/skills/pdf/run.py")).status == 404
 
 
-async def test_a_push_to_another_branch_leaves_the_default_one(visitor, tools):
-    """A new branch starts from the default one; its name may hold slashes."""
+async def test_push_to_another_branch(visitor, tools):
     head = tools.sha
     sha = tools.push({"README.md": "dev"}, branch="work/dev")
     assert head == (await visitor.get("/api/repos/acme/tools/commits/HEAD")).json["sha"]
@@ -39,14 +38,12 @@ async def test_a_push_to_another_branch_leaves_the_default_one(visitor, tools):
     assert (await visitor.get("/raw/acme/tools/refs/heads/trunk/README.md")).body == b"# Tools"
 
 
-async def test_an_unknown_ref_cannot_be_processed(visitor, tools):
-    """GitHub answers 422 and names the ref."""
+async def test_unknown_ref_is_422(visitor, tools):
     reply = await visitor.get("/api/repos/acme/tools/commits/nowhere")
     assert (reply.status, reply.json["message"]) == (422, "No commit found for SHA: nowhere")
 
 
-async def test_an_empty_repository_conflicts(visitor, world):
-    """There is a repository but no commit."""
+async def test_empty_repository_is_409(visitor, world):
     world.add_repository("acme/empty")
     assert (await visitor.get("/api/repos/acme/empty")).status == 200
     reply = await visitor.get("/api/repos/acme/empty/commits/HEAD")
@@ -54,8 +51,7 @@ async def test_an_empty_repository_conflicts(visitor, world):
     assert (await visitor.get("/codeload/acme/empty/tar.gz/HEAD")).status == 404
 
 
-def test_shas_are_gits_and_follow_from_the_content():
-    """The same files give the same sha in another world; blobs and trees have git's own names."""
+def test_shas_follow_git():
     first, second = (FakeGitHub().add_repository("a/b", {"hello.txt": "hello\n"}) for _ in range(2))
     assert first.sha == second.sha
     assert first.head.files["hello.txt"].sha == "ce013625030ba8dba906f756967f9e9ca394464a"
@@ -63,8 +59,7 @@ def test_shas_are_gits_and_follow_from_the_content():
     assert first.push({"hello.txt": "bye\n"}) != second.sha
 
 
-async def test_a_recursive_tree_lists_everything(visitor, tools):
-    """Folders come before what they hold; only blobs have a size."""
+async def test_recursive_tree(visitor, tools):
     reply = await visitor.get(f"/api/repos/acme/tools/git/trees/{tools.sha}?recursive=1")
     assert [
         ("README.md", "100644", "blob", 7),
@@ -76,8 +71,7 @@ async def test_a_recursive_tree_lists_everything(visitor, tools):
     assert (tools.head.tree.sha, False) == (reply.json["sha"], reply.json["truncated"])
 
 
-async def test_a_tree_without_recursion_lists_one_folder(visitor, tools):
-    """A folder below can be asked for by its own sha."""
+async def test_tree_of_one_folder(visitor, tools):
     top = await visitor.get("/api/repos/acme/tools/git/trees/trunk")
     assert [entry["path"] for entry in top.json["tree"]] == ["README.md", "skills"]
     below = await visitor.get(f"/api/repos/acme/tools/git/trees/{top.json['tree'][1]['sha']}")
@@ -85,8 +79,7 @@ async def test_a_tree_without_recursion_lists_one_folder(visitor, tools):
     assert (await visitor.get(f"/api/repos/acme/tools/git/trees/{'0' * 40}")).status == 404
 
 
-async def test_a_large_tree_is_truncated(visitor, tools):
-    """Beyond the limit the listing ends and says so."""
+async def test_large_tree_is_truncated(visitor, tools):
     tools.tree_limit = 2
     reply = await visitor.get("/api/repos/acme/tools/git/trees/HEAD?recursive=1")
     assert (len(reply.json["tree"]), reply.json["truncated"]) == (2, True)

@@ -6,11 +6,10 @@ import tarfile
 import pytest
 
 from tests.support.fake_github import FakeFile
-from tests.support.github.visitor import SKILL
+from tests.support.github.plain_client import SKILL
 
 
-async def test_raw_gives_bytes(visitor, world):
-    """As they are, from a branch, HEAD or a sha, also under names that need quoting."""
+async def test_raw_file(visitor, world):
     repository = world.add_repository("acme/raw", {"a b/ü.bin": b"\x00\xff"})
     for ref in ("main", "HEAD", repository.sha):
         reply = await visitor.get(f"/raw/acme/raw/{ref}/a%20b/%C3%BC.bin")
@@ -19,15 +18,13 @@ async def test_raw_gives_bytes(visitor, world):
 
 
 @pytest.mark.parametrize("path", ["acme/tools/HEAD/missing", "acme/tools/nowhere/README.md", "no/body/HEAD/x"])
-async def test_raw_answers_missing_files_in_text(visitor, tools, path):
-    """404 and no JSON."""
+async def test_missing_raw_file_is_text(visitor, tools, path):
     reply = await visitor.get(f"/raw/{path}")
     assert (reply.status, reply.body) == (404, b"404: Not Found")
 
 
 @pytest.mark.parametrize("ref", ["trunk", "refs/heads/trunk", "HEAD", None])
-async def test_an_archive_holds_the_commit(visitor, tools, ref):
-    """One top folder, the files with their modes, the sha in the global header; no length is told."""
+async def test_archive_of_a_commit(visitor, tools, ref):
     reply = await visitor.get(f"/codeload/acme/tools/tar.gz/{ref or tools.sha}")
     assert reply.status == 200
     assert "Content-Length" not in reply.headers
@@ -46,8 +43,7 @@ async def test_an_archive_holds_the_commit(visitor, tools, ref):
         assert tar.getmember(f"{top}/skills/pdf/run.py").mode == 0o775
 
 
-async def test_a_link_is_a_link_in_tree_and_archive(visitor, world):
-    """Mode 120000, and raw gives where it leads."""
+async def test_link_in_tree_and_archive(visitor, world):
     repository = world.add_repository("acme/links", {"passwd": FakeFile(b"/etc/passwd", "120000")})
     tree = await visitor.get("/api/repos/acme/links/git/trees/HEAD")
     archive = await visitor.get("/codeload/acme/links/tar.gz/HEAD")
@@ -57,21 +53,18 @@ async def test_a_link_is_a_link_in_tree_and_archive(visitor, world):
         assert (member.issym(), member.linkname) == (True, "/etc/passwd")
 
 
-async def test_an_archive_of_an_unknown_ref_is_not_found(visitor, tools):
-    """Also one in a format that is not there."""
+async def test_archive_of_an_unknown_ref(visitor, tools):
     assert (await visitor.get("/codeload/acme/tools/tar.gz/nowhere")).status == 404
     assert (await visitor.get("/codeload/acme/tools/zip/trunk")).status == 404
 
 
-async def test_a_hostile_archive_can_be_served(visitor, tools):
-    """Tests supply its bytes."""
+async def test_hostile_archive_can_be_served(visitor, tools):
     await visitor.get("/codeload/acme/tools/tar.gz/HEAD")
     tools.archive_override = b"not an archive"
     assert (await visitor.get("/codeload/acme/tools/tar.gz/HEAD")).body == b"not an archive"
 
 
-async def test_a_web_page_says_whether_a_repository_is_there(visitor, tools):
-    """Small HTML, or 404."""
+async def test_web_page(visitor, tools):
     reply = await visitor.get("/web/acme/tools")
     assert (reply.status, reply.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert (await visitor.get("/web/acme/nothing")).status == 404

@@ -1,4 +1,4 @@
-"""How the fake GitHub fails when it is told to, and what it tells of the calls that it got."""
+"""Faults of the fake GitHub, and its record of calls."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.support.fake_github import serve
-from tests.support.github.visitor import Visitor
+from tests.support.github.plain_client import PlainClient
 
 PATHS = {
     "repo": "/api/repos/acme/tools",
@@ -24,16 +24,14 @@ PATHS = {
 
 
 @pytest.mark.parametrize("route", PATHS)
-async def test_a_route_fails_as_often_as_told(visitor, world, tools, route):
-    """And works again afterwards."""
+async def test_route_fails_as_often_as_requested(visitor, world, tools, route):
     world.fail(route, status=503, times=2, retry_after=7, body=b"down")
     replies = [await visitor.get(PATHS[route]) for _ in range(3)]
     assert [reply.status for reply in replies] == [503, 503, 200]
     assert (replies[0].headers["Retry-After"], replies[0].body) == ("7", b"down")
 
 
-async def test_failures_wait_for_their_turn(visitor, world, tools):
-    """Other routes are not touched, and healing forgets them all."""
+async def test_faults_are_per_route(visitor, world, tools):
     world.fail("repo", 500)
     world.fail("repo", 502, times=None)
     assert (await visitor.get(PATHS["commit"])).status == 200
@@ -42,8 +40,7 @@ async def test_failures_wait_for_their_turn(visitor, world, tools):
     assert (await visitor.get(PATHS["repo"])).status == 200
 
 
-async def test_a_secondary_limit_asks_to_wait(visitor, world, tools):
-    """403 with Retry-After and GitHub's words, while calls remain."""
+async def test_secondary_limit(visitor, world, tools):
     world.secondary_limit("commit", retry_after=2)
     reply = await visitor.get(PATHS["commit"], "good")
     assert (reply.status, reply.headers["Retry-After"], reply.remaining) == (403, "2", 4999)
@@ -52,8 +49,8 @@ async def test_a_secondary_limit_asks_to_wait(visitor, world, tools):
 
 
 @pytest.mark.parametrize("route", ["repo", "archive"])
-async def test_a_connection_drops_before_the_answer(visitor, world, tools, route):
-    """The client sees no status; the calls are recorded with 0. Aiohttp tries a GET twice by itself."""
+async def test_connection_drops_before_the_response(visitor, world, tools, route):
+    """recorded with status 0; aiohttp retries a GET once."""
     world.drop_connection(route, times=2)
     with pytest.raises(aiohttp.ClientConnectionError):
         await visitor.get(PATHS[route])
@@ -62,24 +59,21 @@ async def test_a_connection_drops_before_the_answer(visitor, world, tools, route
 
 
 @pytest.mark.parametrize("route", ["raw", "archive"])
-async def test_a_connection_drops_within_the_body(visitor, world, tools, route):
-    """With and without a Content-Length."""
+async def test_connection_drops_within_the_body(visitor, world, tools, route):
     world.drop_connection(route, after_bytes=3)
     with pytest.raises(aiohttp.ClientPayloadError):
         await visitor.get(PATHS[route])
     assert (await visitor.get(PATHS[route])).status == 200
 
 
-async def test_an_archive_can_lose_its_end(visitor, world, tools):
-    """The answer is complete, the archive is not."""
+async def test_archive_can_be_truncated(visitor, world, tools):
     whole = await visitor.get(PATHS["archive"])
     world.truncate_archive()
     half = await visitor.get(PATHS["archive"])
     assert (200, whole.body[: len(whole.body) // 2]) == (half.status, half.body)
 
 
-async def test_latency_holds_a_route_back(visitor, world, tools):
-    """A client that waits less than the delay gets no answer, and others are not held up."""
+async def test_latency_delays_one_route(visitor, world, tools):
     world.latency("raw", 600)
     slow = asyncio.create_task(visitor.get(PATHS["raw"]))
     assert (await visitor.get(PATHS["repo"])).status == 200
@@ -89,27 +83,24 @@ async def test_latency_holds_a_route_back(visitor, world, tools):
     assert (await visitor.get(PATHS["raw"])).status == 200
 
 
-async def test_a_server_stops_although_answers_are_held_back(world, tools):
-    """Whoever still waits is hung up on."""
+async def test_server_stops_with_delayed_responses(world, tools):
     world.latency("raw", 600)
     async with aiohttp.ClientSession() as session:
         with serve(world) as server:
             world.reset_calls()
-            waiting = asyncio.create_task(Visitor(server.base_url, session).get(PATHS["raw"]))
+            waiting = asyncio.create_task(PlainClient(server.base_url, session).get(PATHS["raw"]))
             while world.count("raw") == 0:
-                await Visitor(server.base_url, session).get(PATHS["repo"])
+                await PlainClient(server.base_url, session).get(PATHS["repo"])
         with pytest.raises(aiohttp.ClientConnectionError):
             await waiting
 
 
-def test_a_route_that_does_not_exist_cannot_fail(world):
-    """A misspelt route is an error and not a fault that never comes."""
-    with pytest.raises(ValueError, match="no route"):
+def test_unknown_route_cannot_fail(world):
+    with pytest.raises(ValueError, match="Unknown route"):
         world.fail("nothing")
 
 
 async def test_calls_are_recorded(visitor, world, tools):
-    """Host, route, path, status, token and whether Authorization arrived, in order."""
     await visitor.get(PATHS["repo"], "good")
     await visitor.get(PATHS["archive"])
     await visitor.get("/api/repos/acme/nothing", Authorization="Basic eDp5")
@@ -121,7 +112,6 @@ async def test_calls_are_recorded(visitor, world, tools):
 
 
 async def test_calls_are_counted(visitor, world, tools):
-    """All, by route, and those that cost; until they are reset."""
     for route in ("repo", "repo", "commit", "raw"):
         await visitor.get(PATHS[route])
     assert (world.count(), world.count("repo"), world.count("raw"), world.count_api()) == (4, 2, 1, 3)
@@ -130,8 +120,7 @@ async def test_calls_are_counted(visitor, world, tools):
     assert (world.count(), world.count_api(), list(world.calls)) == (0, 0, [])
 
 
-async def test_addresses_are_given_as_settings(server):
-    """One port, four prefixes."""
+async def test_urls_are_given_as_settings(server):
     assert {
         "ASSAY_GITHUB_API_URL": f"{server.base_url}/api",
         "ASSAY_GITHUB_RAW_URL": f"{server.base_url}/raw",
@@ -140,8 +129,8 @@ async def test_addresses_are_given_as_settings(server):
     } == server.urls()
 
 
-async def test_the_bench_process_serves_until_its_stdin_ends():
-    """It says where it is on one line, serves skills, counts calls, and ends with its parent."""
+@pytest.mark.process
+async def test_bench_process_ends_with_its_stdin():
     arguments = [
         "--repositories",
         "2",
@@ -159,7 +148,7 @@ async def test_the_bench_process_serves_until_its_stdin_ends():
         ready = json.loads(process.stdout.readline())
         assert process.pid == ready["pid"]
         async with aiohttp.ClientSession() as session:
-            bench = Visitor(ready["base_url"], session)
+            bench = PlainClient(ready["base_url"], session)
             skill = await bench.get("/raw/bench-1/skills/HEAD/skills/skill-2/SKILL.md")
             assert skill.body.startswith(b"---\nname: skill-2\ndescription: ")
             assert 500 <= len(skill.body) <= 501

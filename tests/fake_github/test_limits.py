@@ -1,11 +1,10 @@
-"""What the fake GitHub counts, what it refuses, and what is free."""
+"""Rate limits of the fake GitHub."""
 
 import pytest
 
 
 @pytest.mark.parametrize("path", ["/api/repos/acme/tools", "/api/repos/acme/tools/commits/HEAD"])
-async def test_an_unchanged_answer_is_304_and_free(visitor, world, tools, path):
-    """Until a push the ETag matches and costs nothing."""
+async def test_unchanged_response_is_304_and_free(visitor, world, tools, path):
     first = await visitor.get(path, "good")
     again = await visitor.get(path, "good", If_None_Match=first.headers["ETag"])
     assert (304, b"", first.remaining) == (again.status, again.body, again.remaining)
@@ -16,8 +15,7 @@ async def test_an_unchanged_answer_is_304_and_free(visitor, world, tools, path):
     assert (200, first.remaining - 1) == (changed.status, changed.remaining)
 
 
-async def test_an_etag_belongs_to_its_token(visitor, world, tools):
-    """GitHub's ETags give no 304 with another token, unless the world is told to be kinder."""
+async def test_etag_belongs_to_its_token(visitor, world, tools):
     world.add_token("other")
     etag = (await visitor.get("/api/repos/acme/tools", "good")).headers["ETag"]
     assert (await visitor.get("/api/repos/acme/tools", "other", If_None_Match=etag)).status == 200
@@ -26,8 +24,7 @@ async def test_an_etag_belongs_to_its_token(visitor, world, tools):
     assert (await visitor.get("/api/repos/acme/tools", "other", If_None_Match=etag)).status == 304
 
 
-async def test_an_anonymous_304_can_be_made_to_cost(visitor, world, tools):
-    """GitHub promises free 304s to authorized requests only."""
+async def test_anonymous_304_can_cost(visitor, world, tools):
     first = await visitor.get("/api/repos/acme/tools")
     free = await visitor.get("/api/repos/acme/tools", If_None_Match=first.headers["ETag"])
     world.anonymous_304_is_free = False
@@ -36,8 +33,7 @@ async def test_an_anonymous_304_can_be_made_to_cost(visitor, world, tools):
     assert [first.remaining, first.remaining - 1] == [free.remaining, charged.remaining]
 
 
-async def test_every_api_answer_tells_the_rate_limit(visitor, tools, clock):
-    """All five headers, for the token's bucket, on errors too."""
+async def test_rate_limit_headers(visitor, tools, clock):
     await visitor.get("/api/repos/acme/tools", "good")
     reply = await visitor.get("/api/repos/acme/nothing", "good")
     told = {name: reply.headers[f"X-RateLimit-{name}"] for name in ("Limit", "Remaining", "Used", "Resource")}
@@ -45,15 +41,13 @@ async def test_every_api_answer_tells_the_rate_limit(visitor, tools, clock):
     assert int(clock.time) + 3600 == int(reply.headers["X-RateLimit-Reset"])
 
 
-async def test_both_forms_of_authorization_use_the_tokens_bucket(visitor, tools):
-    """`Bearer X` and `token X` are the same."""
+async def test_both_authorization_schemes(visitor, tools):
     assert (await visitor.get("/api/repos/acme/tools", Authorization="Bearer good")).remaining == 4999
     assert (await visitor.get("/api/repos/acme/tools", Authorization="token good")).remaining == 4998
     assert (await visitor.get("/api/repos/acme/tools")).remaining == 59
 
 
-async def test_an_unknown_token_is_bad_credentials(visitor, world, tools):
-    """Also one that was revoked, and a scheme GitHub does not know."""
+async def test_unknown_token_is_401(visitor, world, tools):
     world.revoke_token("good")
     for reply in (
         await visitor.get("/api/repos/acme/tools", "wrong"),
@@ -63,8 +57,7 @@ async def test_an_unknown_token_is_bad_credentials(visitor, world, tools):
         assert (reply.status, reply.json["message"]) == (401, "Bad credentials")
 
 
-async def test_an_exhausted_token_is_refused_until_its_window_ends(visitor, world, tools, clock):
-    """403 with nothing remaining; other tokens go on; the clock brings it back."""
+async def test_exhausted_token_is_refused_until_reset(visitor, world, tools, clock):
     world.add_token("small", limit=10, used=9)
     assert (await visitor.get("/api/repos/acme/tools", "small")).remaining == 0
     refused = await visitor.get("/api/repos/acme/tools", "small")
@@ -78,8 +71,7 @@ async def test_an_exhausted_token_is_refused_until_its_window_ends(visitor, worl
     ) == (200, 9)
 
 
-async def test_an_exhausted_client_without_a_token_is_refused(visitor, world, tools):
-    """The anonymous bucket is the client address's; the status may be 429."""
+async def test_exhausted_anonymous_client_is_refused(visitor, world, tools):
     world.limit_anonymous(1)
     world.exhausted_status = 429
     await visitor.get("/api/repos/acme/tools")
@@ -89,8 +81,7 @@ async def test_an_exhausted_client_without_a_token_is_refused(visitor, world, to
     assert world.count_api() == 1
 
 
-async def test_asking_for_the_rate_limit_is_free(visitor, world, tools):
-    """It shows all three buckets, even when one is used up."""
+async def test_rate_limit_endpoint_is_free(visitor, world, tools):
     world.add_token("small", limit=1)
     await visitor.get("/api/repos/acme/tools", "small")
     reply = await visitor.get("/api/rate_limit", "small")
@@ -105,7 +96,6 @@ async def test_asking_for_the_rate_limit_is_free(visitor, world, tools):
 
 
 async def test_downloads_cost_nothing(visitor, world, tools):
-    """Raw, codeload and web have no rate limit and say nothing of one."""
     world.limit_anonymous(0)
     for path in ("/raw/acme/tools/HEAD/README.md", "/codeload/acme/tools/tar.gz/HEAD", "/web/acme/tools"):
         reply = await visitor.get(path)

@@ -1,10 +1,10 @@
-"""Repositories of the fake GitHub: what they say of themselves, and what becomes of their names."""
+"""Repositories of the fake GitHub."""
 
 import pytest
 
 
-async def test_a_repository_describes_itself(visitor, tools, server):
-    """The fields the registry reads are there, and names are compared without regard to case."""
+async def test_repository_fields(visitor, tools, server):
+    """names are case-insensitive."""
     reply = await visitor.get("/api/repos/ACME/Tools")
     assert reply.status == 200
     assert reply.json["full_name"] == "acme/tools"
@@ -17,21 +17,18 @@ async def test_a_repository_describes_itself(visitor, tools, server):
     assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
 
 
-async def test_a_changed_field_shows_at_once(visitor, tools):
-    """Answers are remembered only until the repository changes."""
+async def test_changed_field_shows_at_once(visitor, tools):
     await visitor.get("/api/repos/acme/tools")
     tools.stars = 13
     assert (await visitor.get("/api/repos/acme/tools")).json["stargazers_count"] == 13
 
 
-def test_a_misspelt_field_is_an_error(tools):
-    """A test that sets a field nobody reads fails instead of passing for the wrong reason."""
+def test_misspelt_field_is_an_error(tools):
     with pytest.raises(AttributeError):
         tools.star = 13
 
 
-async def test_an_unknown_repository_is_not_found(visitor):
-    """The body is GitHub's."""
+async def test_unknown_repository_is_404(visitor):
     reply = await visitor.get("/api/repos/acme/nothing")
     assert reply.status == 404
     assert (reply.json["message"], reply.json["status"]) == ("Not Found", "404")
@@ -39,13 +36,11 @@ async def test_an_unknown_repository_is_not_found(visitor):
 
 
 @pytest.mark.parametrize("path", ["/", "/api", "/api/", "/api/repos/acme", "/raw", "/codeload/acme", "/nowhere/x/y"])
-async def test_an_unknown_path_is_not_found(visitor, path):
-    """No path makes the fake stumble."""
+async def test_unknown_path_is_404(visitor, path):
     assert (await visitor.get(path)).status == 404
 
 
-async def test_an_old_name_redirects_to_the_number(visitor, tools, server):
-    """After a rename the API answers 301 with the address by number, which works."""
+async def test_old_name_redirects_to_the_id(visitor, tools, server):
     tools.rename("other/better")
     reply = await visitor.get("/api/repos/Acme/Tools")
     assert reply.status == 301
@@ -55,8 +50,7 @@ async def test_an_old_name_redirects_to_the_number(visitor, tools, server):
     assert (await visitor.get("/api/repos/other/better")).status == 200
 
 
-async def test_endpoints_below_an_old_name_redirect_too(visitor, tools, server):
-    """The rest of the path and the query are kept."""
+async def test_paths_below_an_old_name_redirect(visitor, tools, server):
     tools.rename("acme/better")
     by_number = f"{server.base_url}/api/repositories/{tools.id}"
     commit = await visitor.get("/api/repos/acme/tools/commits/HEAD")
@@ -70,8 +64,7 @@ async def test_endpoints_below_an_old_name_redirect_too(visitor, tools, server):
 @pytest.mark.parametrize(
     "path", ["/raw/{}/HEAD/README.md", "/codeload/{}/tar.gz/trunk", "/web/{}"], ids=["raw", "codeload", "web"]
 )
-async def test_the_other_hosts_redirect_to_the_new_name(visitor, tools, server, path):
-    """Raw, codeload and web know no numbers."""
+async def test_other_hosts_redirect_to_the_new_name(visitor, tools, server, path):
     tools.rename("acme/better")
     reply = await visitor.get(path.format("acme/tools"))
     assert reply.status == 301
@@ -79,8 +72,7 @@ async def test_the_other_hosts_redirect_to_the_new_name(visitor, tools, server, 
     assert (await visitor.get(path.format("acme/better"))).status == 200
 
 
-async def test_a_name_used_again_no_longer_redirects(visitor, world, tools):
-    """A new repository under an old name is another one, with another number."""
+async def test_reused_name_does_not_redirect(visitor, world, tools):
     tools.rename("acme/better")
     squatter = world.add_repository("acme/tools", {"README.md": "mine"})
     reply = await visitor.get("/api/repos/acme/tools")
@@ -88,8 +80,7 @@ async def test_a_name_used_again_no_longer_redirects(visitor, world, tools):
     assert squatter.id == reply.json["id"] != tools.id
 
 
-def test_a_taken_name_is_refused(world, tools):
-    """Neither a new nor a renamed repository takes another's name."""
+def test_taken_name_is_rejected(world, tools):
     other = world.add_repository("acme/other")
     with pytest.raises(ValueError, match="exists already"):
         world.add_repository("ACME/tools")
@@ -97,8 +88,7 @@ def test_a_taken_name_is_refused(world, tools):
         other.rename("acme/Tools")
 
 
-async def test_a_deleted_repository_is_gone_everywhere(visitor, tools):
-    """By name, by old name, by number and on the other hosts."""
+async def test_deleted_repository_is_gone_everywhere(visitor, tools):
     tools.rename("acme/better")
     tools.delete()
     for path in ("/api/repos/acme/better", "/api/repos/acme/tools", f"/api/repositories/{tools.id}"):
@@ -107,8 +97,7 @@ async def test_a_deleted_repository_is_gone_everywhere(visitor, tools):
         assert (await visitor.get(path)).status == 404
 
 
-async def test_a_private_repository_shows_only_to_its_readers(visitor, world):
-    """Everybody else learns nothing of it, on any host."""
+async def test_private_repository_is_hidden(visitor, world):
     world.add_token("reader")
     world.add_repository("acme/secret", {"a": "b"}, private=True, readers=["reader"])
     for path in ("/api/repos/acme/secret", "/raw/acme/secret/HEAD/a", "/codeload/acme/secret/tar.gz/HEAD"):
@@ -117,8 +106,7 @@ async def test_a_private_repository_shows_only_to_its_readers(visitor, world):
         assert (await visitor.get(path, "reader")).status == 200
 
 
-async def test_a_blocked_repository_answers_451(visitor, tools):
-    """With GitHub's reason."""
+async def test_blocked_repository_is_451(visitor, tools):
     tools.blocked = True
     reply = await visitor.get("/api/repos/acme/tools/commits/HEAD")
     assert reply.status == 451
@@ -126,6 +114,5 @@ async def test_a_blocked_repository_answers_451(visitor, tools):
     assert (await visitor.get("/codeload/acme/tools/tar.gz/HEAD")).status == 451
 
 
-async def test_a_request_without_a_user_agent_is_forbidden(visitor, tools):
-    """As GitHub's administrative rules have it."""
+async def test_request_without_user_agent_is_403(visitor, tools):
     assert (await visitor.get("/api/repos/acme/tools", User_Agent="")).status == 403

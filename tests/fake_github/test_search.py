@@ -38,8 +38,7 @@ def found(world: FakeGitHub):
         ("org:acme&sort=updated", ["acme/web", "acme/pdf"]),
     ],
 )
-async def test_repositories_are_found(visitor, found, query, names):
-    """By words, qualifiers and ranges, the private ones never."""
+async def test_repository_search(visitor, found, query, names):
     reply = await visitor.get(f"/api/search/repositories?q={query}")
     assert reply.status == 200
     assert names == [item["full_name"] for item in reply.json["items"]]
@@ -58,21 +57,18 @@ async def test_repositories_are_found(visitor, found, query, names):
         ("filename:SKILL.md+org:other", []),
     ],
 )
-async def test_code_is_found(visitor, found, query, paths):
-    """By file name, size, place and words; an item names its repository."""
+async def test_code_search(visitor, found, query, paths):
     reply = await visitor.get(f"/api/search/code?q={query}", "good")
     assert reply.status == 200
     assert paths == [f"{item['repository']['full_name']}:{item['path']}" for item in reply.json["items"]]
 
 
 async def test_code_search_needs_a_token(visitor, found):
-    """GitHub answers 401 to everybody else."""
     reply = await visitor.get("/api/search/code?q=filename:SKILL.md")
     assert (reply.status, reply.json["message"]) == (401, "Requires authentication")
 
 
 async def test_search_sees_a_push_at_once(visitor, world, found):
-    """Remembered searches are forgotten when anything changes."""
     path = "/api/search/code?q=filename:SKILL.md"
     before = await visitor.get(path, "good")
     world.add_repository("acme/new", {"SKILL.md": "new"})
@@ -80,8 +76,7 @@ async def test_search_sees_a_push_at_once(visitor, world, found):
     assert before.json["total_count"] + 1 == after.json["total_count"]
 
 
-async def test_search_gives_pages_with_links(visitor, world):
-    """A page is 30 unless asked otherwise; Link leads on."""
+async def test_search_pages_have_links(visitor, world):
     world.add_repository("acme/many", {f"{number}/SKILL.md": "x" for number in range(45)})
     first = await visitor.get("/api/search/code?q=filename:SKILL.md", "good")
     second = await visitor.get("/api/search/code?q=filename:SKILL.md&page=2", "good")
@@ -90,8 +85,7 @@ async def test_search_gives_pages_with_links(visitor, world):
     assert 'rel="next"' not in second.headers["Link"]
 
 
-async def test_search_ends_at_a_thousand_results(visitor):
-    """Code search refuses the page that reaches past them, the other the page that starts past them."""
+async def test_search_ends_at_1000_results(visitor):
     statuses = [
         (await visitor.get(f"/api/search/{what}?q=x&per_page={size}&page={page}", "good")).status
         for what, size, page in [
@@ -108,14 +102,12 @@ async def test_search_ends_at_a_thousand_results(visitor):
 
 
 @pytest.mark.parametrize("query", ["", "flavour:sweet", "stars:many", "created:soon"])
-async def test_a_query_that_is_not_understood_fails_validation(visitor, found, query):
-    """An empty one, an unknown qualifier, or a range that is none."""
+async def test_invalid_query_is_422(visitor, found, query):
     reply = await visitor.get(f"/api/search/repositories?q={query}")
     assert (reply.status, reply.json["message"]) == (422, "Validation Failed")
 
 
-async def test_searches_have_their_own_buckets(visitor, found, clock):
-    """10 a minute without a token, 30 with one, 10 for code; core is not touched."""
+async def test_searches_have_their_own_limits(visitor, found, clock):
     anonymous = await visitor.get("/api/search/repositories?q=acme")
     authorized = await visitor.get("/api/search/repositories?q=acme", "good")
     code = await visitor.get("/api/search/code?q=acme", "good")

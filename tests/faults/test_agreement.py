@@ -1,4 +1,4 @@
-"""Eight writers, workers that are killed, a copy that is lost: at every pause everybody tells the same."""
+"""Concurrent writers, killed workers and a lost edge copy: all views agree at every pause."""
 
 import asyncio
 import json
@@ -15,14 +15,16 @@ from tests.support.processes import a_worker
 from tests.support.registry import Registry
 from tests.support.storm import Storm
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 WRITERS, ACTS = 8, 12
 WORKERS = 2
-# What is written where something happens that nobody has thought of.
-BUG = "A bug"
+# Logged when an unexpected error occurs.
+BUG = "Unexpected error"
 
 
-async def test_everybody_agrees_at_every_pause(registry: Registry, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    """G72: whatever was killed, database, copy, search, feed and pages are one story."""
+async def test_all_views_agree_at_every_pause(registry: Registry, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """G72: database, edge copy, search, feed and pages, whatever was killed."""
     rounds, seed = pytestconfig.getoption("storm_rounds"), pytestconfig.getoption("storm_seed")
     storm = Storm(registry)
     chance = random.Random(seed)
@@ -44,7 +46,7 @@ async def test_everybody_agrees_at_every_pause(registry: Registry, tmp_path: Pat
 
 
 async def one_round(storm: Storm, workers: "Workers", chance: random.Random, *, loses_the_copy: bool) -> None:
-    """All writers at once; meanwhile a worker dies, and later all of them, in the middle of whatever they do."""
+    """Run all writers at once; kill one worker meanwhile, and later all of them."""
     start, all_acts = storm.done["acts"], WRITERS * ACTS
 
     async def reached(share: float) -> None:
@@ -67,7 +69,7 @@ async def one_round(storm: Storm, workers: "Workers", chance: random.Random, *, 
 
 
 async def settle(storm: Storm) -> None:
-    """Until nothing is under way, and the listings are as their sources are."""
+    """Wait until nothing is active and listings match their sources."""
     for _ in range(2):
         await storm.registry.until_idle()
         await storm.look()
@@ -75,23 +77,23 @@ async def settle(storm: Storm) -> None:
 
 
 class Workers:
-    """Processes that are ended with kill -9, each replaced by another."""
+    """Worker processes that are killed and replaced."""
 
     def __init__(self, registry: Registry, log: Path, stack: ExitStack) -> None:
-        # They look at sources only when the storm does.
+        # They check upstream only when the storm requests it.
         self._settings = registry.app.settings.model_copy(update={"watch_seconds": 0, "scan_processes": 1})
         self.log, self._stack = log, stack
         self._running = [self._start() for _ in range(WORKERS)]
 
     def replace(self, number: int) -> None:
-        """End one and start another."""
+        """Kill one worker and start another."""
         assert self._running[number].poll() is None, f"a worker ended by itself: {self.log.read_text()[-3000:]}"
         self._running[number].send_signal(signal.SIGKILL)
         self._running[number].wait()
         self._running[number] = self._start()
 
     def bugs(self) -> list[str]:
-        """The ends of what they wrote about them."""
+        """Return the last log lines about unexpected errors."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if BUG in line]
         return [f"{line['event']}: {line.get('exception', '')[-1500:]}" for line in lines]
 

@@ -1,4 +1,4 @@
-"""The real PostgreSQL stops: people go on reading, from the copy at the edge, and see that they do."""
+"""PostgreSQL stops: reads are served from the edge copy and marked."""
 
 import asyncio
 import shutil
@@ -13,7 +13,7 @@ from assay.edge.keys import INDEX
 from assay.edge.kv import Edge
 from assay.settings import Settings
 from assay.store.database.database import open_database
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from tests.support.edge_copies import bring_level
 from tests.support.edge_stores import contents_of, edge_url, keys_of, redis_server
@@ -22,6 +22,8 @@ from tests.support.processes import until
 from tests.support.registry import SECRET, Registry, open_registry
 from tests.support.scratch import scratch
 from tests.support.skills import a_repository, a_skill
+
+pytestmark = pytest.mark.process
 
 __all__ = ["edge_url", "redis_server"]
 BROWSER = {"accept": "text/html"}
@@ -34,10 +36,12 @@ FILES = (ARCHIVE.format("latest", "tar.gz"), ARCHIVE.format("1.0.0", "zip"), "/b
 
 
 @pytest.fixture(scope="module")
-def own_server() -> Iterator[Server]:
-    """A PostgreSQL that these tests may stop, migrated once; pytest's own folders are closed to its system user."""
+def own_server() -> Iterator[EmbeddedServer]:
+    """Start a migrated PostgreSQL that these tests may stop, outside pytest's folders, which its system user cannot
+    read.
+    """
     folder = scratch("assay-degraded-")
-    server = Server(folder / "postgres")
+    server = EmbeddedServer(folder / "postgres")
     server.start(("fsync=off",))
     asyncio.run(_migrate(server.url))
     yield server
@@ -51,8 +55,10 @@ async def _migrate(url: str) -> None:
 
 
 @pytest.fixture
-async def copied(own_server: Server, settings: Settings, github: FakeGitHub, edge_url: str) -> AsyncIterator[Registry]:
-    """A registry with three listings, one submission under way, and an empty copy."""
+async def copied(
+    own_server: EmbeddedServer, settings: Settings, github: FakeGitHub, edge_url: str
+) -> AsyncIterator[Registry]:
+    """Return a registry with three listings, one active submission and an empty edge copy."""
     own_server.start(("fsync=off",))
     update = {"database_url": SecretStr(own_server.url), "edge_url": SecretStr(edge_url)}
     async with open_registry(settings.model_copy(update=update), github) as registry:
@@ -73,17 +79,17 @@ async def copied(own_server: Server, settings: Settings, github: FakeGitHub, edg
 
 
 async def told(value: bool) -> bool:
-    """The value, for those who wait for it."""
+    """Return the value for a polling condition."""
     return value
 
 
 def names_in(answer: httpx.Response, key: str = "skills") -> list[str]:
-    """The names of the listings in an answer."""
+    """Return the names of the listings in a response."""
     return [skill["name"] for skill in answer.json()[key]]
 
 
 def check_marked(answer: httpx.Response, source: str) -> None:
-    """In headers and JSON: degraded, from where, as of when; and no cache keeps it."""
+    """Check the degraded marks in headers and JSON, and that the response is not cached."""
     assert answer.status_code == 200, answer.text
     assert answer.headers["x-assay-degraded"] == source
     assert answer.headers["cache-control"] == "no-store"
@@ -93,8 +99,8 @@ def check_marked(answer: httpx.Response, source: str) -> None:
         assert (body["asOf"] is None) == (source == "starter")
 
 
-async def test_reading_goes_on_without_the_database(copied: Registry, own_server: Server) -> None:
-    """G8, G9, G65: every read route answers from the copy, marked; writes are refused; it recovers alone."""
+async def test_reads_are_degraded_during_an_outage(copied: Registry, own_server: EmbeddedServer) -> None:
+    """G8, G9, G65: marked, from the edge copy; writes are rejected; recovery is automatic."""
     await bring_level(copied, copied.app.edge)
     get = copied.client.get
     healthy = {path: (await get(path)).json() for path in (LIST, SEARCH, DETAIL)}
@@ -114,7 +120,7 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     detail = await get(DETAIL)
     check_marked(detail, "enumeration")
     known = {key: detail.json()[key] for key in healthy[DETAIL]}
-    # What each version changed is worked out from the files of all of them, which the copy does not have.
+    # Changes per version are computed from files that the edge copy does not have.
     for version, copied_version in zip(healthy[DETAIL]["versions"], known["versions"], strict=True):
         assert copied_version == version | {"diffSummary": ""}
     assert known | {"versions": []} == healthy[DETAIL] | {"versions": [], "deepScans": None, "sourceSeenAt": None}
@@ -125,7 +131,7 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     for path in (*PAGES, FLAT_PAGE):
         shown = await get(path, headers=BROWSER)
         check_marked(shown, "enumeration")
-        assert "The database does not answer" in shown.text
+        assert "The database is unavailable" in shown.text
         assert "acme/tools/pdf" in shown.text
     under_way = await get("/api/v1/submissions")
     check_marked(under_way, "enumeration")
@@ -136,7 +142,7 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
     check_marked(await get(f"/api/v1/submissions/{submission}"), "enumeration")
     watched = await get(f"/submissions/{submission}", headers=BROWSER)
     check_marked(watched, "enumeration")
-    assert "goes on when the database is back" in watched.text
+    assert "continues when the database is available again" in watched.text
     await check_what_can_be_counted(copied)
     queue = await get("/queue", headers=BROWSER)
     check_marked(queue, "enumeration")
@@ -151,7 +157,7 @@ async def test_reading_goes_on_without_the_database(copied: Registry, own_server
 
 
 async def check_what_can_be_counted(registry: Registry) -> None:
-    """G8: what the copy cannot know is null, which is not zero; a name without its repository works as ever."""
+    """G8: Check that unknown counts are null rather than zero, and that short names work."""
     stats = await registry.client.get("/api/v1/submissions/stats")
     check_marked(stats, "enumeration")
     assert [stats.json()[key] for key in ("active", "skills", "total", "published")] == [1, 3, None, None]
@@ -168,7 +174,7 @@ async def check_what_can_be_counted(registry: Registry) -> None:
 
 
 async def check_files(registry: Registry, healthy: dict[str, bytes]) -> None:
-    """What the page of a skill offers can be had, byte for byte; of a tag nothing is known."""
+    """Check that files offered on a skill page can be downloaded; tags are unknown."""
     for path, content in healthy.items():
         answer = await registry.client.get(path)
         check_marked(answer, "enumeration")
@@ -180,7 +186,7 @@ async def check_files(registry: Registry, healthy: dict[str, bytes]) -> None:
 
 
 async def check_refusals(registry: Registry) -> None:
-    """What cannot be known or done is a 503 that says when to ask again; what is not in the copy a marked 404."""
+    """Check that unknown data is a 503 with Retry-After and a missing key a marked 404."""
     url = f"{registry.web_url}/acme/tools"
     refused = [
         await registry.client.post("/api/v1/submissions", json={"repoUrl": url, "skillName": "other"}),
@@ -202,8 +208,8 @@ async def check_refusals(registry: Registry) -> None:
     assert wrong.status_code == 400
 
 
-async def test_the_sources_follow_each_other(copied: Registry, own_server: Server) -> None:
-    """G9, G66: enumeration, then the index, then the starter catalogue; none is empty by error."""
+async def test_degraded_sources_are_used_in_order(copied: Registry, own_server: EmbeddedServer) -> None:
+    """G9, G66: enumeration, index, starter catalogue."""
     edge, get = copied.app.edge, copied.client.get
     await bring_level(copied, edge)
     own_server.stop()
@@ -229,17 +235,17 @@ async def test_the_sources_follow_each_other(copied: Registry, own_server: Serve
     for path in ("/", "/skills", "/skills?q=pdf", "/skills/anthropics/skills/pdf"):
         page = await get(path, headers=BROWSER)
         check_marked(page, "starter")
-        assert "nobody here has examined" in page.text
+        assert "have not been scanned" in page.text
 
 
 async def strike(edge: Edge, keys: list[str]) -> None:
-    """Lose these, as an eviction would: nobody else takes note."""
+    """Delete keys like an eviction."""
     serial = await edge.read_serial()
     assert await edge.write({}, keys, since=serial, serial=serial + 1)
 
 
-async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_server: Server) -> None:
-    """G66: the larger set is served; the index is made anew beside the request, which is counted."""
+async def test_incomplete_index_is_repaired(copied: Registry, own_server: EmbeddedServer) -> None:
+    """G66: the larger set is served; the index is rebuilt in the background."""
     edge = copied.app.edge
     await bring_level(copied, edge)
     await strike(edge, [INDEX])
@@ -249,8 +255,8 @@ async def test_the_index_is_repaired_when_it_has_less(copied: Registry, own_serv
     assert await edge.get([INDEX]) != [None]
 
 
-async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_server: Server) -> None:
-    """G67: once it is known to be away, a hundred readers are answered without asking it."""
+async def test_known_outage_is_not_probed_by_requests(copied: Registry, own_server: EmbeddedServer) -> None:
+    """G67: a hundred reads are answered without querying the database."""
     await bring_level(copied, copied.app.edge)
     own_server.stop()
     breaker = copied.app.store.breaker
@@ -268,8 +274,8 @@ async def test_nobody_waits_for_a_database_that_is_away(copied: Registry, own_se
     assert "x-assay-degraded" not in (await copied.client.get(LIST)).headers
 
 
-async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
-    """G6: with every key of the copy deleted, no answer of a healthy registry changes."""
+async def test_healthy_responses_do_not_use_the_edge_copy(copied: Registry) -> None:
+    """G6."""
     await bring_level(copied, copied.app.edge)
     paths = (LIST, SEARCH, DETAIL, "/api/v1/submissions/stats", "/api/v1/changes")
     before = {path: (await copied.client.get(path)).json() for path in paths}
@@ -283,8 +289,8 @@ async def test_healthy_answers_do_not_need_the_copy(copied: Registry) -> None:
         assert (await copied.client.get(path, headers=BROWSER)).text == text
 
 
-async def test_the_database_may_come_back_while_the_copy_is_read(copied: Registry) -> None:
-    """G67: what was kept of the copy is forgotten then, and whoever is being answered from it notices nothing."""
+async def test_recovery_during_degraded_reads(copied: Registry) -> None:
+    """G67: cached edge data is dropped, and running responses are unaffected."""
     await bring_level(copied, copied.app.edge)
     copy, edge = copied.app.copy, copied.app.edge
     first, read_serial = await copy.snapshot(), edge.read_serial
@@ -297,8 +303,8 @@ async def test_the_database_may_come_back_while_the_copy_is_read(copied: Registr
     assert (await copy.snapshot()).cards == first.cards
 
 
-async def test_an_empty_registry_shows_what_could_be_submitted(registry: Registry) -> None:
-    """G14: the starter catalogue is on the page of an empty registry, marked, and counts nowhere."""
+async def test_empty_registry_shows_the_starter_catalogue(registry: Registry) -> None:
+    """G14: marked, and not counted."""
     page = (await registry.client.get("/skills", headers=BROWSER)).text
     assert page.count("unverified") == 118
     listed = (await registry.client.get(LIST)).json()

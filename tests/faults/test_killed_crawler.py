@@ -1,4 +1,4 @@
-"""A crawler that is killed in the middle: nothing of what it found is lost, and nothing is done twice."""
+"""A killed crawler loses nothing and repeats nothing."""
 
 import asyncio
 import json
@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from assay.settings import Settings
-from tests.support.discover.crawling import count, records, submitted
+from tests.support.discover.crawling import count, list_records, list_submissions
 from tests.support.processes import environment, until
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
+
+pytestmark = pytest.mark.process
 
 TOKENS = ("ghp_one", "ghp_two", "ghp_three")
 REPOSITORIES, SKILLS, RENAMED = 60, 5, 6
@@ -23,7 +25,7 @@ LIMIT = 120
 
 @pytest.fixture
 def settings(settings: Settings, tmp_path: Path) -> Settings:
-    """Three tokens, and three sources that find the same."""
+    """Return settings with three tokens and three sources that list the same repositories."""
     (tmp_path / "list.txt").write_text("\n".join(f"old/r{number}" for number in range(RENAMED)))
     chosen = {
         "github_tokens": TOKENS,
@@ -36,7 +38,7 @@ def settings(settings: Settings, tmp_path: Path) -> Settings:
 
 
 def fill(registry: Registry) -> list[tuple[str, str]]:
-    """Sixty repositories with five skills each, some renamed; every twentieth answer is an error."""
+    """Create 60 repositories with five skills each, some renamed; every twentieth response is an error."""
     github = registry.github
     github.limits.minute_seconds = 1
     for token in TOKENS:
@@ -71,8 +73,8 @@ async def finished(process: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
     return json.loads(out)["runs"]
 
 
-async def test_a_crash_loses_nothing_and_repeats_nothing(registry: Registry) -> None:
-    """G33, G86, G88: found through failures, renames and limits, each once; no token over its budget."""
+async def test_killed_crawler_resumes_without_loss_or_repetition(registry: Registry) -> None:
+    """G33, G86, G88: despite failures, renames and limits; no token exceeds its budget."""
     everything = fill(registry)
     registry.github.latency("tree", 0.05)
     killed = crawl(registry.app.settings)
@@ -86,22 +88,22 @@ async def test_a_crash_loses_nothing_and_repeats_nothing(registry: Registry) -> 
     finally:
         killed.kill()
         killed.communicate()
-    before = await submitted(registry)
+    before = await list_submissions(registry)
     assert 0 < len(before) < len(everything)
-    found = await records(registry)
+    found = await list_records(registry)
     registry.github.latency("tree", 0)
     runs = await finished(crawl(registry.app.settings))
     assert ["complete"] * 3 == [run["outcome"] for run in runs]
-    assert everything == await submitted(registry)
-    states = await records(registry)
+    assert everything == await list_submissions(registry)
+    states = await list_records(registry)
     assert set(found) <= set(states)
     assert {"submitted"} == set(states.values())
-    # What the second run enqueued is what the first had not: nobody did the other's work again.
+    # The second run enqueues only what the first had not.
     assert len(everything) - len(before) == sum(run["enqueued"] for run in runs)
     calls = registry.github.calls
     assert not calls.refused["core"]
     core = Counter(call.token for call in calls if call.charged and call.route != "search")
     assert (set(TOKENS), True) == (set(core), max(core.values()) <= LIMIT)
     asked = [call for call in calls if call.route == "tree" and call.status == 200]
-    # One tree a repository; those under way at the crash once more, and the old names of the renamed.
+    # One tree per repository, plus those in progress at the crash and the old names of renamed ones.
     assert len(asked) <= REPOSITORIES + RENAMED + 3 * 20

@@ -1,4 +1,4 @@
-"""PostgreSQL dies under load; after its restart everything goes on where it was."""
+"""PostgreSQL is killed under load."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,29 +9,32 @@ from pydantic import SecretStr
 from assay.model.errors import Unavailable
 from assay.model.submission import State
 from assay.settings import Settings
-from assay.store.database.database import Database, open_database
-from assay.store.database.embedded import Server, kill
+from assay.store.database.database import open_database
+from assay.store.database.embedded import EmbeddedServer, kill
 from assay.store.database.migrate import migrate
 from assay.store.submissions.counts import count_by_state
-from tests.faults.test_killed_workers import submit_many
 from tests.support.fake_github import FakeGitHub
+from tests.support.outage import answered, gone
 from tests.support.processes import a_worker, check_invariants, finished, killable, until
 from tests.support.registry import open_registry
+from tests.support.submissions import submit_many
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture
-def own_server(data_folder: Path) -> Iterator[Server]:
-    """A PostgreSQL that the test may kill; it syncs to disk as in production."""
-    server = Server(data_folder / "postgres")
+def own_server(data_folder: Path) -> Iterator[EmbeddedServer]:
+    """Start a PostgreSQL that the test may kill, with fsync as in production."""
+    server = EmbeddedServer(data_folder / "postgres")
     server.start()
     yield server
     server.stop()
 
 
-async def test_200_submissions_survive_kill_9_of_postgresql(
-    own_server: Server, settings: Settings, github: FakeGitHub, tmp_path: Path
+async def test_submissions_survive_kill_9_of_postgresql(
+    own_server: EmbeddedServer, settings: Settings, github: FakeGitHub, tmp_path: Path
 ) -> None:
-    """G2: killed twice in the middle of 200 submissions; the worker goes on by itself, nothing is lost."""
+    """G2: killed twice during 200 submissions."""
     async with open_database(own_server.url) as store:
         await migrate(store)
     chosen = killable(settings).model_copy(update={"database_url": SecretStr(own_server.url)})
@@ -52,17 +55,3 @@ async def test_200_submissions_survive_kill_9_of_postgresql(
         await check_invariants(store)
         async with store.begin() as db:
             assert (await count_by_state(db))[State.PUBLISHED] == total
-
-
-async def gone(server: Server) -> bool:
-    """Whether the server process has ended."""
-    return not server.is_running()
-
-
-async def answered(store: Database) -> bool:
-    """Whether the database answers again."""
-    try:
-        await store.ping()
-    except Unavailable:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Scan processes are slow, die or are left behind; no submission is lost, and none is decided by accident."""
+"""Scan processes that are slow, die or are left behind."""
 
 import asyncio
 import os
@@ -11,50 +11,52 @@ import pytest
 
 from assay.model.submission import State
 from assay.scan.ruleset import load_ruleset
-from assay.scan_pool.pool import ScannerOptions, open_scanners
+from assay.scan_pool.pool import ScanPoolOptions, open_scan_pool
 from assay.store.submissions.counts import count_by_state
-from assay.submit.bulk import accept_batch
-from tests.scan_pool.test_pool import ODD
-from tests.submit.test_bulk import a_request
+from assay.submit.bulk import admit_batch
 from tests.support.processes import a_worker, check_invariants, finished, is_running, scan_processes_of, until
 from tests.support.registry import Registry
+from tests.support.scan.odd_process import ODD
 from tests.support.skills import a_repository, a_skill
+from tests.support.submissions import a_request
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 IN_FLIGHT = 200
 
 
 @pytest.fixture
 async def odd_registry(registry: Registry) -> AsyncIterator[Registry]:
-    """A registry with one scan process, which does what skills say, but not for long."""
-    options = ScannerOptions(1, command=ODD, cpu_seconds=1)
-    async with open_scanners(options, load_ruleset()) as scanners:
+    """Return a registry with one scan process that obeys the skills it scans."""
+    options = ScanPoolOptions(1, command=ODD, cpu_seconds=1)
+    async with open_scan_pool(options, load_ruleset()) as scanners:
         registry.tools = replace(registry.tools, scanners=scanners)
         yield registry
 
 
 async def submit_many(registry: Registry, number: int) -> int:
-    """So many skills of one repository, no two of them equal."""
+    """Submit distinct skills of one repository."""
     names = [f"skill-{each}" for each in range(number)]
     registry.github.add_repository("acme/tools", files=a_repository(*names))
     async with registry.app.store.begin() as db:
-        await accept_batch(db, [a_request(name, "acme/tools", f"skills/{name}/SKILL.md") for name in names])
+        await admit_batch(db, [a_request(name, "acme/tools", f"skills/{name}/SKILL.md") for name in names])
     return number
 
 
 async def submit_odd(registry: Registry, *words: str) -> str:
-    """A skill that makes its scan process do something."""
+    """Submit a skill that makes its scan process misbehave."""
     registry.github.add_repository("mallory/odd", files={"SKILL.md": a_skill("odd", body="\n".join(words))})
     return (await registry.submit("mallory/odd", "odd"))["id"]
 
 
 async def count(registry: Registry, state: State) -> int:
-    """How many submissions are in a state."""
+    """Return the number of submissions in a state."""
     async with registry.app.store.begin() as db:
         return (await count_by_state(db))[state]
 
 
 async def test_kill_9_of_scan_processes_loses_nothing(registry: Registry, tmp_path: Path) -> None:
-    """Killed again and again while they scan, they are replaced; every skill is published, once."""
+    """Every skill is published once."""
     store, killed = registry.app.store, set()
     with a_worker(registry.app.settings, tmp_path / "worker.log") as worker:
         total = await submit_many(registry, 150)
@@ -72,14 +74,14 @@ async def test_kill_9_of_scan_processes_loses_nothing(registry: Registry, tmp_pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-async def test_no_scan_process_outlives_its_worker(registry: Registry, tmp_path: Path, number: signal.Signals) -> None:
-    """Asked or killed, a worker leaves nothing behind; asked, it leaves in peace."""
+async def test_scan_processes_end_with_their_worker(registry: Registry, tmp_path: Path, number: signal.Signals) -> None:
+    """After a graceful stop and after kill -9."""
     with a_worker(registry.app.settings, tmp_path / "worker.log") as worker:
         total = await submit_many(registry, 5)
         await until(lambda: finished(registry.app.store, total))
         processes = scan_processes_of(worker.pid)
         assert processes
-        # What a terminal sends to the group of its foreground process does not reach them.
+        # Signals that a terminal sends to its foreground group do not reach them.
         assert all(os.getsid(pid) == pid for pid in processes)
         worker.send_signal(number)
         code = await asyncio.to_thread(worker.wait, 60)
@@ -91,10 +93,10 @@ async def test_no_scan_process_outlives_its_worker(registry: Registry, tmp_path:
     assert code == (-number if number is signal.SIGKILL else 0)
 
 
-async def test_fetching_goes_on_while_a_scan_takes_its_time(registry: Registry, tmp_path: Path) -> None:
-    """With every scan process busy, 200 others are fetched and the web answers."""
-    options = ScannerOptions(1, command=ODD)
-    async with open_scanners(options, load_ruleset()) as scanners:
+async def test_fetching_continues_while_scans_are_slow(registry: Registry, tmp_path: Path) -> None:
+    """200 other skills are fetched and the web responds."""
+    options = ScanPoolOptions(1, command=ODD)
+    async with open_scan_pool(options, load_ruleset()) as scanners:
         registry.tools = replace(registry.tools, scanners=scanners)
         await submit_odd(registry, f"wait for: {tmp_path / 'go'}")
         working = asyncio.create_task(registry.work())
@@ -114,8 +116,8 @@ async def test_fetching_goes_on_while_a_scan_takes_its_time(registry: Registry, 
     assert IN_FLIGHT == await count(registry, State.PUBLISHED)
 
 
-async def test_a_skill_that_takes_too_long_is_left_to_a_person(odd_registry: Registry) -> None:
-    """Its author is told why, and the worker goes on with others."""
+async def test_scan_timeout_goes_to_review(odd_registry: Registry) -> None:
+    """With the reason; the worker continues."""
     accepted = await submit_odd(odd_registry, "burn")
     await submit_many(odd_registry, 3)
     await odd_registry.work()
@@ -125,8 +127,8 @@ async def test_a_skill_that_takes_too_long_is_left_to_a_person(odd_registry: Reg
     assert 3 == await count(odd_registry, State.PUBLISHED)
 
 
-async def test_a_skill_over_which_every_process_dies_is_no_verdict(odd_registry: Registry) -> None:
-    """It is tried again like after any outage, and rests in FAILED in the end, where people see it."""
+async def test_skill_that_kills_every_scan_process_ends_in_failed(odd_registry: Registry) -> None:
+    """After the usual retries; it is not a verdict."""
     accepted = await submit_odd(odd_registry, "die")
     await odd_registry.work()
     detail = await odd_registry.read(accepted)
@@ -134,8 +136,8 @@ async def test_a_skill_over_which_every_process_dies_is_no_verdict(odd_registry:
     assert [] == detail["scanResults"]
 
 
-async def test_equal_bytes_are_looked_at_once(odd_registry: Registry, tmp_path: Path) -> None:
-    """Invariant 6: under another name, in another repository, the report is the one that is kept."""
+async def test_equal_content_is_scanned_once(odd_registry: Registry, tmp_path: Path) -> None:
+    """Across names and repositories."""
     files = {"SKILL.md": a_skill("odd", body=f"note: {tmp_path / 'looked'}")}
     for repository, name in (("acme/tools", "first"), ("umbrella/kit", "second")):
         odd_registry.github.add_repository(repository, files=files)

@@ -1,4 +1,4 @@
-"""PostgreSQL dies while people listen."""
+"""PostgreSQL is killed while streams are open."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,28 +9,30 @@ from pydantic import SecretStr
 
 from assay.settings import Settings
 from assay.store.database.database import open_database
-from assay.store.database.embedded import Server, kill
+from assay.store.database.embedded import EmbeddedServer, kill
 from assay.store.database.migrate import migrate
-from tests.faults.test_killed_postgres import answered, gone
 from tests.support.fake_github import FakeGitHub
+from tests.support.outage import answered, gone
 from tests.support.processes import until
 from tests.support.registry import open_registry
 from tests.support.streams import STREAM, a_submission, changes_of_the_queue, go_around, reading, serving
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
-def own_server(data_folder: Path) -> Iterator[Server]:
-    """A PostgreSQL that the test may kill; it syncs to disk as in production."""
-    server = Server(data_folder / "postgres")
+def own_server(data_folder: Path) -> Iterator[EmbeddedServer]:
+    """Start a PostgreSQL that the test may kill, with fsync as in production."""
+    server = EmbeddedServer(data_folder / "postgres")
     server.start()
     yield server
     server.stop()
 
 
-async def test_listeners_outlive_the_database_and_miss_nothing(
-    own_server: Server, settings: Settings, github: FakeGitHub
+async def test_streams_survive_a_database_restart(
+    own_server: EmbeddedServer, settings: Settings, github: FakeGitHub
 ) -> None:
-    """G73: killed and started again; the same connections go on with what was written meanwhile, each change once."""
+    """G73: each change is delivered once on the same connections."""
     async with open_database(own_server.url) as store:
         await migrate(store)
     chosen = settings.model_copy(update={"database_url": SecretStr(own_server.url)})
@@ -56,7 +58,7 @@ async def test_listeners_outlive_the_database_and_miss_nothing(
 
 
 async def check_refused(url: str) -> None:
-    """G8: what cannot be known without the database is a 503, never a stream in which nothing happens."""
+    """G8: Check that routes that need the database return 503 instead of a silent stream."""
     async with httpx.AsyncClient(timeout=60) as client:
         answer = await client.get(url)
     assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")

@@ -1,4 +1,4 @@
-"""Workers die and come back; whoever watches the queue over HTTP sees it, and nothing stays undone."""
+"""Worker failures are visible over HTTP, and nothing stays undone."""
 
 import re
 import signal
@@ -6,24 +6,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from assay.app.app import App
 from assay.store.database.database import Database
-from assay.store.operations.periodic_jobs import ChoreRecord, list_chores
-from tests.faults.test_killed_workers import submit_many
+from assay.store.operations.periodic_jobs import PeriodicJobRecord, list_periodic_jobs
 from tests.support.processes import a_process, a_worker, check_invariants, finished, until
 from tests.support.registry import Registry
 from tests.support.skills import a_repository
-from tests.web.queue.test_health import codes, do_all_chores, health_of, seen
+from tests.support.submissions import submit_many
+from tests.support.web.queue_health import codes, do_all_chores, health_of, seen
+
+pytestmark = pytest.mark.process
 
 NOT_SEEN_FOR = timedelta(seconds=31)
 
 
-async def test_kill_9_of_the_only_worker_is_noticed_and_clears_when_one_starts(
-    registry: Registry, tmp_path: Path
-) -> None:
-    """G93: nobody has to look at processes: the queue itself says that nobody works on it, until somebody does."""
+async def test_loss_of_the_only_worker_raises_and_clears_an_alarm(registry: Registry, tmp_path: Path) -> None:
+    """G93."""
     app, log = registry.app, tmp_path / "worker.log"
     with a_worker(app.settings, log) as worker:
         await until(lambda: has_watched(app))
@@ -32,7 +33,7 @@ async def test_kill_9_of_the_only_worker_is_noticed_and_clears_when_one_starts(
         worker.send_signal(signal.SIGKILL)
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     waiting = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
-    # A reader whose clock is ahead, so that nobody has to wait until the worker is missed.
+    # Read with a clock that is ahead instead of waiting for the timeout.
     assert "no_worker" in codes(await health_of(app, NOT_SEEN_FOR))
     with a_worker(app.settings, log):
         await until(lambda: finished(app.store, 2))
@@ -41,8 +42,8 @@ async def test_kill_9_of_the_only_worker_is_noticed_and_clears_when_one_starts(
     await check_invariants(app.store)
 
 
-async def test_a_worker_that_is_told_to_stop_is_not_missed(registry: Registry, tmp_path: Path) -> None:
-    """G93: it takes its name off the list, so that only accidents look like accidents; a web process does the same."""
+async def test_stopped_processes_deregister(registry: Registry, tmp_path: Path) -> None:
+    """G93: a web process too, so that only failures raise alarms."""
     app = registry.app
     chosen = app.settings.model_copy(update={"port": 0})
     with a_worker(chosen, tmp_path / "worker.log") as worker, a_process("web", chosen, tmp_path / "web.log") as web:
@@ -53,8 +54,8 @@ async def test_a_worker_that_is_told_to_stop_is_not_missed(registry: Registry, t
     assert not await seen(app.store)
 
 
-async def test_the_chores_of_a_killed_worker_are_done_by_another(registry: Registry, tmp_path: Path) -> None:
-    """G30: whoever did them before, they go on."""
+async def test_periodic_jobs_move_to_another_worker(registry: Registry, tmp_path: Path) -> None:
+    """G30: after kill -9."""
     store = registry.app.store
     with a_worker(registry.app.settings, tmp_path / "one.log") as one:
         await until(lambda: all_done(store, datetime(2000, 1, 1, tzinfo=UTC)))
@@ -65,11 +66,11 @@ async def test_the_chores_of_a_killed_worker_are_done_by_another(registry: Regis
             killed = await now(store)
             await until(lambda: all_done(store, killed, ("number changes",)))
     async with store.begin() as db:
-        assert [chore for chore in await list_chores(db) if chore.failures] == []
+        assert [chore for chore in await list_periodic_jobs(db) if chore.failures] == []
 
 
-async def test_an_orphan_is_found_by_the_worker_itself(registry: Registry, tmp_path: Path) -> None:
-    """G25: a submission whose job is lost is published by an ordinary worker, with no help."""
+async def test_orphaned_submission_is_rescued(registry: Registry, tmp_path: Path) -> None:
+    """G25."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     store = registry.app.store
@@ -80,12 +81,12 @@ async def test_an_orphan_is_found_by_the_worker_itself(registry: Registry, tmp_p
     assert health["orphaned"]["count"] == 1
     with a_worker(registry.app.settings, tmp_path / "worker.log"):
         await until(lambda: finished(store, 1))
-    assert "Submissions without a job were enqueued again" in (tmp_path / "worker.log").read_text()
+    assert "Enqueued submissions that had no job" in (tmp_path / "worker.log").read_text()
     assert (await health_of(registry.app))["orphaned"]["count"] == 0
 
 
-async def test_a_job_that_cannot_be_read_stops_nobody_and_is_listed(registry: Registry, tmp_path: Path) -> None:
-    """G25: the worker goes on, the job is shown in health and metrics, and its submission is published."""
+async def test_unreadable_job_is_reported_and_its_submission_published(registry: Registry, tmp_path: Path) -> None:
+    """G25: in health and metrics; the worker continues."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     broken = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     store = registry.app.store
@@ -111,46 +112,46 @@ async def test_a_job_that_cannot_be_read_stops_nobody_and_is_listed(registry: Re
 
 
 async def hurry(store: Database) -> None:
-    """Let every chore be due now."""
+    """Make every periodic job due now."""
     async with store.begin() as db:
         await db.execute(text("UPDATE chore SET succeeded_at = NULL"))
 
 
 async def now(store: Database) -> datetime:
-    """The time of the database."""
+    """Return the database's time."""
     async with store.begin() as db:
         return (await db.execute(text("SELECT now()"))).scalar_one()
 
 
 async def is_held(store: Database) -> bool:
-    """Whether the queue holds a job."""
+    """Return whether the queue holds a failed job."""
     async with store.begin() as db:
         return (await db.execute(text("SELECT count(*) FROM pgqueuer WHERE status = 'failed'"))).scalar_one() == 1
 
 
 async def all_done(store: Database, since: datetime, names: tuple[str, ...] | None = None) -> bool:
-    """Whether these chores, or all, have been done since then."""
+    """Return whether these periodic jobs, or all, have run since then."""
     async with store.begin() as db:
-        chores = await list_chores(db)
-    wanted = [chore for chore in chores if names is None or chore.rhythm.name in names]
+        chores = await list_periodic_jobs(db)
+    wanted = [chore for chore in chores if names is None or chore.schedule.name in names]
     return bool(wanted) and all(_succeeded(chore) > since for chore in wanted)
 
 
-def _succeeded(chore: ChoreRecord) -> datetime:
+def _succeeded(chore: PeriodicJobRecord) -> datetime:
     return chore.succeeded_at or datetime.min.replace(tzinfo=UTC)
 
 
 async def has_watched(app: App) -> bool:
-    """Whether somebody has watched the queue."""
+    """Return whether the queue has been watched."""
     return "detector_blind" not in codes(await health_of(app))
 
 
 async def is_clear(app: App, code: str) -> bool:
-    """Whether an alarm is over."""
+    """Return whether an alarm has cleared."""
     return code not in codes(await health_of(app))
 
 
 async def kinds_are(app: App, kinds: set[str], number: int | None = None) -> bool:
-    """Whether processes of exactly these kinds are seen."""
+    """Return whether exactly these kinds of processes are registered."""
     processes: list[dict[str, Any]] = (await health_of(app))["processes"]
     return {each["kind"] for each in processes} == kinds and (number is None or len(processes) == number)

@@ -1,4 +1,4 @@
-"""Archives on disk: shared by the processes of a machine, checked, bounded, and never needed."""
+"""The archive cache: shared, checked, bounded and optional."""
 
 import io
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.fetch.archive import Archive, add_file, leave_out, unpack_tar
-from assay.fetch.archive_cache import MOST_ENTRIES, ArchiveCache
+from assay.fetch.archive_cache import MAX_ENTRIES, ArchiveCache
 from assay.fetch.limits import Limits
 from assay.settings import Settings
 from tests.support.archives import a_tar, an_odd_member
@@ -21,13 +21,12 @@ KIB = 1024
 
 
 def an_archive(content: bytes = b"content", name: str = "SKILL.md") -> Archive:
-    """One file, and one thing that was left out."""
+    """Return an archive with one file and one skipped member."""
     raw = a_tar({f"root/{name}": content}, an_odd_member("root/l\u00efnk", tarfile.SYMTYPE, "x"))
     return unpack_tar(io.BytesIO(raw), Limits(), strip_root=True)
 
 
-def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Files, what was left out, what was too large, and the size."""
+def test_cached_archive_is_identical(tmp_path: Path) -> None:
     cache, archive = ArchiveCache(tmp_path / "archives", 100 * KIB), an_archive()
     add_file(archive, "large.bin", 2 * 1024 * KIB, lambda size: b"", Limits())
     leave_out(archive, "bad\udcff", "its path is odd", Limits())
@@ -45,8 +44,7 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])
-def test_a_damaged_archive_is_dropped(tmp_path: Path, damage: str) -> None:
-    """One bit is enough; the next who wants it fetches it again."""
+def test_damaged_archive_is_dropped(tmp_path: Path, damage: str) -> None:
     cache = ArchiveCache(tmp_path, 1024 * KIB)
     cache.save("one", an_archive(b"x" * 5000))
     (file,) = tmp_path.iterdir()
@@ -58,13 +56,13 @@ def test_a_damaged_archive_is_dropped(tmp_path: Path, damage: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
-    """The bytes are bounded, and what is read stays; who reads an archive that goes reads on."""
+def test_least_recently_used_archive_is_evicted(tmp_path: Path) -> None:
+    """open readers continue."""
     cache = ArchiveCache(tmp_path, 35 * KIB)
     for number in range(3):
         cache.save(str(number), an_archive(os.urandom(10 * KIB)))
         for file in tmp_path.iterdir():
-            # All grow older, so the order does not depend on how fast they are written.
+            # All ages are set explicitly, so the order does not depend on write speed.
             about = file.stat()
             os.utime(file, (about.st_atime, about.st_mtime - 100))
     assert cache.load("0") is not None
@@ -73,18 +71,17 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 35 * KIB
 
 
-def test_the_number_of_archives_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of small ones would be slow to look through."""
-    assert MOST_ENTRIES <= 10_000
-    monkeypatch.setattr("assay.fetch.archive_cache.MOST_ENTRIES", 3)
+def test_number_of_archives_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_ENTRIES <= 10_000
+    monkeypatch.setattr("assay.fetch.archive_cache.MAX_ENTRIES", 3)
     cache = ArchiveCache(tmp_path, 1024 * KIB)
     for number in range(5):
         cache.save(str(number), an_archive())
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_adding_costs_the_same_however_much_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G35: the folder is looked through once for a twentieth of what it may hold, and once by whoever is new."""
+def test_adding_costs_the_same_at_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G35."""
     looked: list[Path] = []
     listed = Path.iterdir
 
@@ -93,7 +90,7 @@ def test_adding_costs_the_same_however_much_is_kept(tmp_path: Path, monkeypatch:
         return listed(folder)
 
     monkeypatch.setattr(Path, "iterdir", noted)
-    monkeypatch.setattr("assay.fetch.archive_cache.MOST_ENTRIES", 200)
+    monkeypatch.setattr("assay.fetch.archive_cache.MAX_ENTRIES", 200)
     cache, archive = ArchiveCache(tmp_path, 10_000 * KIB), an_archive()
     for number in range(250):
         cache.save(str(number), archive)
@@ -103,8 +100,7 @@ def test_adding_costs_the_same_however_much_is_kept(tmp_path: Path, monkeypatch:
     assert len(looked) == 250 // 10 + 1
 
 
-def test_what_a_dead_process_left_unfinished_is_swept_away(tmp_path: Path) -> None:
-    """And what a living one writes is left alone."""
+def test_leftovers_of_a_dead_process_are_removed(tmp_path: Path) -> None:
     cache = ArchiveCache(tmp_path, 1024 * KIB)
     for name, age in (("dead.part", 1.0), ("alive.part", None)):
         (tmp_path / name).write_bytes(b"x")
@@ -115,18 +111,15 @@ def test_what_a_dead_process_left_unfinished_is_swept_away(tmp_path: Path) -> No
     assert not (tmp_path / "dead.part").exists()
 
 
-def test_a_disk_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
-    """Then nothing is kept."""
+def test_unwritable_cache_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     cache = ArchiveCache(tmp_path / "file", 1024 * KIB)
     cache.save("one", an_archive())
     assert cache.load("one") is None
 
 
-async def test_a_commit_is_downloaded_once_for_all_processes_of_a_machine(
-    settings: Settings, github: FakeGitHub
-) -> None:
-    """Design §5: a second worker finds the archive that the first has brought."""
+@pytest.mark.process
+async def test_processes_share_one_download(settings: Settings, github: FakeGitHub) -> None:
     github.add_repository("acme/tools", a_repository("pdf", "csv"))
     for name in ("pdf", "csv"):
         async with open_registry(settings, github) as registry:

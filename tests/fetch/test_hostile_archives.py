@@ -1,4 +1,4 @@
-"""A corpus of hostile archives, each where a repository's archive should be: refused by name, and nothing else happens."""
+"""Hostile archives in place of a repository's archive."""
 
 import gzip
 import io
@@ -21,22 +21,22 @@ BLOCK, MIB = 512, 1024 * 1024
 
 
 def with_skill(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
-    """A skill, and what hides beside it."""
+    """Return a skill with hidden additions."""
     return packed([SKILL, *members])
 
 
 def odd(path: str, kind: bytes, target: str = "") -> bytes:
-    """A skill, and one member that is no file."""
+    """Return a skill with a special member."""
     return with_skill((an_odd_member(f"{ROOT}/{path}", kind, target), b""))
 
 
 def beside(path: str, content: bytes = b"x") -> bytes:
-    """A skill, and one more file."""
+    """Return a skill with one more file."""
     return with_skill(a_member(f"{ROOT}/{path}", content))
 
 
 def of_bytes(name: bytes) -> bytes:
-    """A skill, and a file whose name is no text."""
+    """Return a skill with an undecodable name."""
     header = bytearray(a_header(f"{ROOT}/placeholder"))
     header[:100] = f"{ROOT}/".encode().ljust(0) + name.ljust(100 - len(ROOT) - 1, b"\0")
     header[148:156] = b"%06o\0 " % (sum(header[:148]) + 8 * 32 + sum(header[156:]))
@@ -46,13 +46,13 @@ def of_bytes(name: bytes) -> bytes:
 
 
 def many_entries(number: int) -> bytes:
-    """More folders than anybody needs."""
+    """Return an archive with too many folders."""
     return gzip.compress(a_header(f"{ROOT}/folder", tarfile.DIRTYPE) * number + bytes(2 * BLOCK), 1)
 
 
 @dataclass(frozen=True)
 class Case:
-    """An archive, and where its submission ends with which reason."""
+    """An archive with the expected state and reason."""
 
     archive: bytes
     state: str = "REJECTED"
@@ -83,14 +83,15 @@ CORPUS: Mapping[str, Case] = {
     "cut short": Case(a_tar({f"{ROOT}/SKILL.md": a_skill("pdf")})[:-20], "FAILED", "bad_archive"),
     "no archive": Case(b"<html>", "FAILED", "bad_archive"),
     "zip": Case(a_zip({"SKILL.md": a_skill("pdf")}), "FAILED", "bad_archive"),
-    # Too large for an archive: what GitHub says of the tree, and the files themselves, are what counts.
+    # Too large for an archive: the tree and the files decide.
     "bomb": Case(gzip.compress(a_header(f"{ROOT}/x", size=300 * MIB) + bytes(300 * MIB), 1), "PUBLISHED", None),
     "entries": Case(many_entries(100_001), "PUBLISHED", None),
 }
 
 
-async def test_every_archive_of_the_corpus_ends_with_its_reason(registry: Registry, tmp_path: Path) -> None:
-    """G18, G39: submitted over HTTP, fetched by a worker; not one byte is written under a name of theirs."""
+@pytest.mark.process
+async def test_every_hostile_archive_is_rejected_with_its_reason(registry: Registry, tmp_path: Path) -> None:
+    """G18, G39: nothing is written under its names."""
     submissions = {}
     for number, (name, case) in enumerate(CORPUS.items()):
         repository = registry.github.add_repository(f"acme/tools-{number}", {"SKILL.md": a_skill(f"pdf-{number}")})
@@ -105,8 +106,7 @@ async def test_every_archive_of_the_corpus_ends_with_its_reason(registry: Regist
     assert not written & {"keys", "passwd", "x", "disk", "null", "pipe", "again.md"}
 
 
-def test_an_archive_within_an_archive_is_a_file_like_any_other() -> None:
-    """What is in it is not looked for, so it cannot go off."""
+def test_nested_archive_is_an_ordinary_file() -> None:
     bomb = gzip.compress(bytes(64 * MIB), 1)
     archive = unpack_tar(io.BytesIO(beside("inner.tar.gz", bomb)), Limits(), strip_root=True)
     assert archive.read("inner.tar.gz") == bomb
@@ -114,8 +114,7 @@ def test_an_archive_within_an_archive_is_a_file_like_any_other() -> None:
 
 
 @pytest.mark.parametrize("ratio", [10, 1000])
-def test_how_well_a_bomb_is_packed_does_not_matter(ratio: int) -> None:
-    """A limit on what comes out needs no guess about what went in."""
+def test_compression_ratio_does_not_matter(ratio: int) -> None:
     limits = Limits(archive_bytes=MIB, archive_entries=10)
     content = (bytes(ratio) + b"x") * (2 * MIB // (ratio + 1))
     raised = pytest.raises(Exception, match="unpacks to more than")

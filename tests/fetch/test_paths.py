@@ -1,4 +1,4 @@
-"""Paths from outside are plain, relative and forward, or refused."""
+"""Path validation."""
 
 import posixpath
 import unicodedata
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.fetch.limits import Limits
-from assay.fetch.paths import checked_path, folder_of, problem_with
+from assay.fetch.paths import checked_path, folder_of, path_problem
 from assay.model.errors import Invalid
 
 LIMITS = Limits(path_depth=5, path_length=60)
@@ -18,8 +18,7 @@ LIMITS = Limits(path_depth=5, path_length=60)
     "path",
     ["SKILL.md", "skills/pdf/SKILL.md", "技能/说明.md", "a b/c's.md", ".hidden/file", "a..b/c", "...", "a/b:c"],
 )
-def test_a_plain_path_is_taken_as_it_is(path: str) -> None:
-    """Any alphabet, spaces and hidden files are plain."""
+def test_plain_path_is_accepted(path: str) -> None:
     assert checked_path(path, LIMITS) == path
 
 
@@ -52,9 +51,9 @@ def test_a_plain_path_is_taken_as_it_is(path: str) -> None:
         ("a\ue000b", "invisible"),
     ],
 )
-def test_a_path_that_climbs_or_hides_is_refused_in_words(path: str, says: str) -> None:
-    """G17: the message says what is wrong with the path."""
-    problem = problem_with(path, LIMITS)
+def test_bad_path_is_rejected_with_a_reason(path: str, says: str) -> None:
+    """G17."""
+    problem = path_problem(path, LIMITS)
     assert problem is not None
     assert says in problem
     with pytest.raises(Invalid) as refusal:
@@ -64,9 +63,9 @@ def test_a_path_that_climbs_or_hides_is_refused_in_words(path: str, says: str) -
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab./\\:\0\n\u202e\u2028é"), max_size=20) | st.text(max_size=20))
-def test_what_is_taken_stays_below_its_root(path: str) -> None:
-    """G17: joined to any root, an accepted path leads to exactly itself below that root."""
-    if problem_with(path, LIMITS):
+def test_accepted_path_stays_below_its_root(path: str) -> None:
+    """G17."""
+    if path_problem(path, LIMITS):
         return
     assert posixpath.normpath(posixpath.join("/root", path)) == f"/root/{path}"
     assert len(path.split("/")) <= LIMITS.path_depth
@@ -76,16 +75,14 @@ def test_what_is_taken_stays_below_its_root(path: str) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.text(alphabet="abc. é", min_size=1, max_size=5).filter(lambda part: part.strip("."))))
-def test_every_path_of_plain_parts_is_taken_if_it_fits(parts: list[str]) -> None:
-    """Nothing harmless is refused."""
+def test_every_plain_path_is_accepted(parts: list[str]) -> None:
     path = "/".join(parts)
     fits = parts and len(parts) <= LIMITS.path_depth and len(path) <= LIMITS.path_length
-    assert (problem_with(path, LIMITS) is None) == bool(fits)
+    assert (path_problem(path, LIMITS) is None) == bool(fits)
 
 
 @pytest.mark.parametrize(
     ("path", "folder"), [("SKILL.md", ""), ("a/SKILL.md", "a"), ("skills/pdf/SKILL.md", "skills/pdf")]
 )
-def test_the_folder_of_a_skill(path: str, folder: str) -> None:
-    """The root is the empty name."""
+def test_folder_of_a_skill(path: str, folder: str) -> None:
     assert folder_of(path) == folder

@@ -1,4 +1,4 @@
-"""Fetching: each commit once, at what is there now, through limits, and no failure is a fact."""
+"""Fetching: each commit once, current, bounded, and failures are never facts."""
 
 import asyncio
 import gzip
@@ -16,8 +16,8 @@ from obstore.store import LocalStore
 from assay.blobs.blobs import Blobs
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
-from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
+from assay.github.token_budget import TokenBudget
 from assay.model.clock import Clock
 from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Unavailable
 from assay.model.repository import Host, Repository, RepositoryName
@@ -33,16 +33,14 @@ NAMES = [f"skill-{number}" for number in range(30)]
 
 @dataclass
 class Hands:
-    """The hands of a clock, which tests move."""
+    """A clock moved by tests."""
 
     time: datetime = START
 
     def advance(self, seconds: float) -> None:
-        """Later."""
         self.time += timedelta(seconds=seconds)
 
     def now(self) -> datetime:
-        """What the clock shows."""
         return self.time
 
 
@@ -55,7 +53,7 @@ def clock() -> Hands:
 async def a_fetcher(
     server: FakeServer, folder: Path, clock: Hands, limits: Limits | None = None
 ) -> AsyncIterator[Fetcher]:
-    """A fetcher of one process, with its own memory."""
+    """Return a fetcher with its own cache."""
     urls = server.urls()
     async with aiohttp.ClientSession(headers={"User-Agent": "assay-test"}) as session:
         github = GitHub(
@@ -80,7 +78,7 @@ def a_submission(
     upload_digest: str | None = None,
     repository: str = "acme/tools",
 ) -> Submission:
-    """A submission that waits to be fetched."""
+    """Return a waiting submission."""
     owner, name = repository.split("/")
     return Submission(
         id=uuid4(),
@@ -110,21 +108,21 @@ def a_submission(
 
 
 async def fetch(fetcher: Fetcher, submission: Submission) -> Source:
-    """The files of a submission."""
+    """Return the files of a submission."""
     async with fetcher.fetch(submission) as fetched:
         return fetched.source
 
 
 async def error_of(fetcher: Fetcher, submission: Submission, kind: type[AssayError]) -> AssayError:
-    """What fetching ends with."""
+    """Return the error of a fetch."""
     with pytest.raises(kind) as raised:
         await fetch(fetcher, submission)
     assert type(raised.value) is kind
     return raised.value
 
 
-async def test_a_skill_comes_from_the_default_branch_whatever_its_name(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G38: the branch is asked for, not guessed, and the commit is pinned."""
+async def test_default_branch_is_resolved_and_pinned(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G38."""
     repository = github.add_repository("acme/tools", {"SKILL.md": a_skill("from trunk")}, default_branch="trunk")
     repository.push({"SKILL.md": a_skill("from main")}, branch="main")
     async with fetcher.fetch(a_submission()) as fetched:
@@ -134,8 +132,8 @@ async def test_a_skill_comes_from_the_default_branch_whatever_its_name(github: F
         assert fetched.resolution.facts.default_branch == "trunk"
 
 
-async def test_a_renamed_repository_is_fetched_under_its_new_name(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G54: and what is found says what it is called now."""
+async def test_renamed_repository_is_fetched(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G54."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()}).rename("umbrella/kit")
     async with fetcher.fetch(a_submission()) as fetched:
         assert fetched.resolution is not None
@@ -143,8 +141,8 @@ async def test_a_renamed_repository_is_fetched_under_its_new_name(github: FakeGi
         assert fetched.source.skill_md
 
 
-async def test_thirty_skills_at_once_cost_two_calls_and_one_archive(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G35: one look at the repository, one at its head, one download, for all of them."""
+async def test_thirty_skills_cost_two_calls_and_one_archive(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G35."""
     github.add_repository("acme/tools", a_repository(*NAMES))
     sources = await asyncio.gather(*(fetch(fetcher, a_submission(f"skills/{name}/SKILL.md")) for name in NAMES))
     assert [source.skill_md.decode() for source in sources] == [a_skill(name) for name in NAMES]
@@ -152,16 +150,16 @@ async def test_thirty_skills_at_once_cost_two_calls_and_one_archive(github: Fake
     assert github.count("archive") == 1
 
 
-async def test_two_spellings_of_a_repository_share_the_look_up(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G16: names are compared without regard to case."""
+async def test_repository_lookup_ignores_case(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G16."""
     github.add_repository("acme/tools", a_repository("a", "b"))
     await fetch(fetcher, a_submission("skills/a/SKILL.md", repository="Acme/Tools"))
     await fetch(fetcher, a_submission("skills/b/SKILL.md", repository="acme/TOOLS"))
     assert github.count_api() == 2
 
 
-async def test_who_submits_again_sees_what_is_there_now(github: FakeGitHub, fetcher: Fetcher, clock: Hands) -> None:
-    """G21: a resubmission is never answered from memory, even a second after the first look."""
+async def test_resubmission_is_never_answered_from_cache(github: FakeGitHub, fetcher: Fetcher, clock: Hands) -> None:
+    """G21."""
     repository = github.add_repository("acme/tools", {"SKILL.md": a_skill("old")})
     assert (await fetch(fetcher, a_submission())).skill_md.decode() == a_skill("old")
     repository.push({"SKILL.md": a_skill("new")})
@@ -172,10 +170,8 @@ async def test_who_submits_again_sees_what_is_there_now(github: FakeGitHub, fetc
     assert github.count("archive") == 2
 
 
-async def test_an_unchanged_repository_is_not_downloaded_again(
-    github: FakeGitHub, fetcher: Fetcher, clock: Hands
-) -> None:
-    """G35: the second look is answered 304, and the archive of a known commit is at hand."""
+async def test_unchanged_repository_is_not_downloaded_again(github: FakeGitHub, fetcher: Fetcher, clock: Hands) -> None:
+    """G35."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     await fetch(fetcher, a_submission())
     clock.advance(60)
@@ -185,10 +181,8 @@ async def test_an_unchanged_repository_is_not_downloaded_again(
     assert github.count("archive") == 1
 
 
-async def test_a_burst_of_first_submissions_shares_a_look_shortly_before(
-    github: FakeGitHub, fetcher: Fetcher, clock: Hands
-) -> None:
-    """A first submission takes a look up to ten seconds old, and none older."""
+async def test_first_submissions_share_a_recent_lookup(github: FakeGitHub, fetcher: Fetcher, clock: Hands) -> None:
+    """up to ten seconds old."""
     github.add_repository("acme/tools", a_repository("a", "b", "c"))
     await fetch(fetcher, a_submission("skills/a/SKILL.md"))
     clock.advance(10)
@@ -200,45 +194,46 @@ async def test_a_burst_of_first_submissions_shares_a_look_shortly_before(
 
 
 @pytest.mark.parametrize("route", ["repo", "commit", "archive"])
-async def test_a_failure_is_not_remembered(github: FakeGitHub, fetcher: Fetcher, route: str) -> None:
-    """G9, G36: the next try asks again, and finds it."""
+async def test_failure_is_not_cached(github: FakeGitHub, fetcher: Fetcher, route: str) -> None:
+    """G9, G36."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     github.fail(route, 503)
     await error_of(fetcher, a_submission(), Unavailable)
     assert (await fetch(fetcher, a_submission())).skill_md
 
 
-async def test_that_a_repository_is_missing_is_not_remembered(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G9: it may be made public a moment later."""
+async def test_missing_repository_is_not_cached(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G9."""
     assert (await error_of(fetcher, a_submission(), NotFound)).code == "source_not_found"
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     assert (await fetch(fetcher, a_submission())).skill_md
 
 
-async def test_a_rate_limit_is_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G34: the limit is told as a limit, with the time to wait."""
+async def test_rate_limit_is_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G34."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     github.limit_anonymous(0)
     error = await error_of(fetcher, a_submission(), RateLimited)
     assert error.retry_after_seconds > 1
 
 
-async def test_half_an_archive_is_a_broken_download_not_a_missing_skill(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G37: GitHub made the archive, so the author is not to blame, and the next try is whole."""
+async def test_truncated_archive_is_a_failed_download(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G37."""
     repository = github.add_repository("acme/tools", {**a_repository(*NAMES), "zzz/SKILL.md": a_skill("zzz")})
     github.truncate_archive()
     assert (await error_of(fetcher, a_submission("zzz/SKILL.md"), Unavailable)).code == "bad_archive"
     assert (await fetch(fetcher, a_submission("zzz/SKILL.md"))).commit == repository.sha
 
 
-async def test_an_error_page_instead_of_an_archive_is_a_broken_download(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G37: whatever it is, it is not a verdict on the skill."""
+async def test_error_page_is_a_failed_download(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G37."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()}).archive_override = b"<html>Unicorn!</html>"
     assert (await error_of(fetcher, a_submission(), Unavailable)).code == "bad_archive"
 
 
-async def test_a_truncated_archive_is_retried_and_published_whole(registry: Registry) -> None:
-    """G18, G37: through the worker: a broken download is tried again; a repository without a skill is refused."""
+@pytest.mark.process
+async def test_truncated_archive_is_retried_by_the_worker(registry: Registry) -> None:
+    """G18, G37."""
     registry.github.add_repository("acme/tools", {"SKILL.md": a_skill("greet"), "z.md": "z" * 5000})
     registry.github.add_repository("acme/politics", {"README.md": "# Vote", "src/app.js": "1"})
     registry.github.truncate_archive(times=1)
@@ -254,13 +249,13 @@ async def test_a_truncated_archive_is_retried_and_published_whole(registry: Regi
     assert (await registry.client.get("/api/v1/skills")).json()["total"] == 1
 
 
-# Repositories that are too large for one archive
+# Repositories too large for one archive
 
 SMALL = Limits(archive_bytes=20_000, file_bytes=4_000, skill_bytes=8_000, skill_files=10)
 
 
 def a_large_repository() -> dict[str, str | FakeFile]:
-    """Skills, and beside them more than the small limits allow."""
+    """Create skills in a repository beyond the small limits."""
     ballast: dict[str, str | FakeFile] = {f"data/{number}.bin": "x" * 1000 for number in range(40)}
     return ballast | {
         "skills/pdf/SKILL.md": a_skill("pdf"),
@@ -279,15 +274,13 @@ def a_large_repository() -> dict[str, str | FakeFile]:
 
 @pytest.fixture
 async def narrow(github_server: FakeServer, tmp_path: Path, clock: Hands) -> AsyncIterator[Fetcher]:
-    """A fetcher with small limits."""
+    """Return a fetcher with small limits."""
     async with a_fetcher(github_server, tmp_path, clock, SMALL) as fetcher:
         yield fetcher
 
 
-async def test_of_a_large_repository_only_the_files_of_the_skill_are_fetched(
-    github: FakeGitHub, narrow: Fetcher
-) -> None:
-    """G35: tree and raw files instead of the archive; the same bytes, so the same digest."""
+async def test_large_repository_fetches_only_the_skill(github: FakeGitHub, narrow: Fetcher) -> None:
+    """G35: with the same digest."""
     repository = github.add_repository("acme/tools", a_large_repository())
     source = await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
     assert source.files == {
@@ -299,19 +292,17 @@ async def test_of_a_large_repository_only_the_files_of_the_skill_are_fetched(
     assert (github.count("tree"), github.count("raw")) == (1, 3)
 
 
-async def test_the_digest_is_the_same_from_files_as_from_the_archive(
+async def test_digest_does_not_depend_on_the_fetch_method(
     github: FakeGitHub, narrow: Fetcher, fetcher: Fetcher
 ) -> None:
-    """G50: how a skill was fetched does not make it another version."""
+    """G50."""
     github.add_repository("acme/tools", a_large_repository())
     submission = a_submission("skills/pdf/SKILL.md")
     assert (await fetch(narrow, submission)).digest == (await fetch(fetcher, submission)).digest
 
 
-async def test_a_repository_too_large_to_be_listed_is_walked_folder_by_folder(
-    github: FakeGitHub, narrow: Fetcher
-) -> None:
-    """G37: a list that GitHub cut short is no reason to refuse; only the way to the skill is looked at."""
+async def test_unlistable_repository_is_walked_by_folder(github: FakeGitHub, narrow: Fetcher) -> None:
+    """G37."""
     repository = github.add_repository("acme/tools", a_large_repository())
     repository.tree_limit = 10
     source = await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
@@ -327,8 +318,8 @@ async def test_a_repository_too_large_to_be_listed_is_walked_folder_by_folder(
     assert len(source.files) == 9
 
 
-async def test_an_archive_known_to_be_too_large_is_not_downloaded_again(github: FakeGitHub, narrow: Fetcher) -> None:
-    """G35: the second skill of the commit goes straight to its files."""
+async def test_oversized_archive_is_not_downloaded_again(github: FakeGitHub, narrow: Fetcher) -> None:
+    """G35."""
     github.add_repository("acme/tools", a_large_repository())
     await fetch(narrow, a_submission("skills/pdf/SKILL.md"))
     await fetch(narrow, a_submission("skills/csv/SKILL.md"))
@@ -337,8 +328,8 @@ async def test_an_archive_known_to_be_too_large_is_not_downloaded_again(github: 
     assert (github.count("tree"), github.count("raw")) == (2, 4)
 
 
-async def test_a_download_that_is_too_long_is_stopped(github: FakeGitHub, narrow: Fetcher) -> None:
-    """G39: also before it is unpacked."""
+async def test_oversized_download_is_stopped(github: FakeGitHub, narrow: Fetcher) -> None:
+    """G39."""
     repository = github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     repository.archive_override = gzip.compress(b"", 0) + bytes(SMALL.archive_bytes + 1)
     assert (await fetch(narrow, a_submission())).skill_md.decode() == a_skill()
@@ -348,15 +339,15 @@ async def test_a_download_that_is_too_long_is_stopped(github: FakeGitHub, narrow
 @pytest.mark.parametrize(
     ("skill", "code", "says"),
     [
-        ("link", "unsafe_file", "'skills/link/away' cannot be taken: it is a link"),
+        ("link", "unsafe_file", "'skills/link/away' cannot be included: it is a link"),
         ("big", "file_too_large", "skills/big/big.bin has 5000 bytes"),
         ("many", "skill_too_large", "The skill has 11 files"),
     ],
 )
-async def test_the_files_of_a_large_repository_are_refused_as_those_of_an_archive(
+async def test_limits_apply_to_large_repositories(
     github: FakeGitHub, narrow: Fetcher, skill: str, code: str, says: str
 ) -> None:
-    """G39: by what the tree says, before anything is downloaded."""
+    """G39: before anything is downloaded."""
     github.add_repository("acme/tools", a_large_repository())
     error = await error_of(narrow, a_submission(f"skills/{skill}/SKILL.md"), Invalid)
     assert error.code == code
@@ -364,18 +355,16 @@ async def test_the_files_of_a_large_repository_are_refused_as_those_of_an_archiv
     assert github.count("raw") == 0
 
 
-async def test_a_wrong_path_in_a_large_repository_is_answered_with_the_right_ones(
-    github: FakeGitHub, narrow: Fetcher
-) -> None:
-    """G38: the hint knows the whole repository, not only the folder that was asked for."""
+async def test_wrong_path_in_a_large_repository_lists_the_right_ones(github: FakeGitHub, narrow: Fetcher) -> None:
+    """G38."""
     github.add_repository("acme/tools", a_large_repository())
     error = await error_of(narrow, a_submission("skills/word/SKILL.md"), NotFound)
     assert error.code == "skill_not_in_source"
     assert "skills/pdf/SKILL.md" in error.message
 
 
-async def test_a_file_that_fails_fails_the_whole_skill(github: FakeGitHub, narrow: Fetcher) -> None:
-    """G37: no source with something missing, and the next try is whole."""
+async def test_failed_file_fails_the_skill(github: FakeGitHub, narrow: Fetcher) -> None:
+    """G37."""
     github.add_repository("acme/tools", a_large_repository())
     github.fail("raw", 500)
     await error_of(narrow, a_submission("skills/pdf/SKILL.md"), Unavailable)
@@ -384,13 +373,13 @@ async def test_a_file_that_fails_fails_the_whole_skill(github: FakeGitHub, narro
     assert len((await fetch(narrow, a_submission("skills/pdf/SKILL.md"))).files) == 3
 
 
-# Room
+# Memory
 
 
-async def test_bytes_in_memory_are_bounded_however_many_fetch_at_once(
+async def test_memory_is_bounded_for_concurrent_fetches(
     github: FakeGitHub, github_server: FakeServer, tmp_path: Path, clock: Hands
 ) -> None:
-    """G39: what is in memory at one time never passes the limit, and everybody gets a turn, also the largest."""
+    """G39."""
     sizes = {name: 1000 + 300 * number for number, name in enumerate(NAMES)}
     github.add_repository("acme/tools", {f"skills/{name}/SKILL.md": "x" * size for name, size in sizes.items()})
     limits = Limits(in_memory_bytes=12_000)
@@ -402,8 +391,8 @@ async def test_bytes_in_memory_are_bounded_however_many_fetch_at_once(
             async with fetcher.fetch(a_submission(f"skills/{name}/SKILL.md")) as fetched:
                 held += len(fetched.source.skill_md)
                 most = max(most, held)
-                assert fetcher.room.free_bytes == limits.in_memory_bytes - held
-                assert fetcher.room.free_bytes >= 0
+                assert fetcher.memory.free_bytes == limits.in_memory_bytes - held
+                assert fetcher.memory.free_bytes >= 0
                 await asyncio.sleep(0)
                 held -= len(fetched.source.skill_md)
             return len(fetched.source.skill_md)
@@ -412,27 +401,27 @@ async def test_bytes_in_memory_are_bounded_however_many_fetch_at_once(
             fetched_sizes = await asyncio.gather(*map(hold, NAMES))
         assert dict(zip(NAMES, fetched_sizes, strict=True)) == sizes
         assert most <= limits.in_memory_bytes
-        assert fetcher.room.free_bytes == limits.in_memory_bytes
+        assert fetcher.memory.free_bytes == limits.in_memory_bytes
 
 
-async def test_room_is_given_back_when_the_work_fails(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """G39: an exception or a cancellation inside the block leaks nothing."""
+async def test_memory_is_released_on_failure(github: FakeGitHub, fetcher: Fetcher) -> None:
+    """G39."""
     github.add_repository("acme/tools", {"SKILL.md": a_skill()})
     for end in (RuntimeError, asyncio.CancelledError):
         with pytest.raises(end):
             async with fetcher.fetch(a_submission()):
-                assert fetcher.room.free_bytes < fetcher.room.size_bytes
+                assert fetcher.memory.free_bytes < fetcher.memory.size_bytes
                 raise end
-    assert fetcher.room.free_bytes == fetcher.room.size_bytes
+    assert fetcher.memory.free_bytes == fetcher.memory.size_bytes
 
 
-async def test_archives_are_kept_by_what_they_cost(
+async def test_archives_are_cached_by_cost(
     github: FakeGitHub, github_server: FakeServer, tmp_path: Path, clock: Hands
 ) -> None:
-    """G39: each holds an open file, so a few hundred small repositories must not all stay open."""
+    """G39."""
     descriptors = Path("/proc/self/fd")
     async with AsyncExitStack() as stack:
-        limits = replace(Limits(), kept_archive_bytes=20 * 1024 * 1024)
+        limits = replace(Limits(), cached_archive_bytes=20 * 1024 * 1024)
         fetcher = await stack.enter_async_context(a_fetcher(github_server, tmp_path, clock, limits))
         before = len(list(descriptors.iterdir()))
         for number in range(40):
@@ -444,8 +433,7 @@ async def test_archives_are_kept_by_what_they_cost(
 # Uploads
 
 
-async def test_an_upload_comes_from_the_blobs(github: FakeGitHub, fetcher: Fetcher) -> None:
-    """Nobody is asked, and its digest is its commit."""
+async def test_upload_is_read_from_blobs(github: FakeGitHub, fetcher: Fetcher) -> None:
     source = Source({"SKILL.md": a_skill().encode(), "a/b.md": b"b"}, commit="")
     digest = await fetcher.blobs.save(source)
     async with fetcher.fetch(a_submission(upload_digest=digest)) as fetched:
@@ -455,6 +443,6 @@ async def test_an_upload_comes_from_the_blobs(github: FakeGitHub, fetcher: Fetch
     assert github.count() == 0
 
 
-async def test_an_upload_whose_bytes_are_lost_is_our_fault(fetcher: Fetcher) -> None:
-    """G36: it was accepted, so that it is gone is no verdict on it."""
+async def test_lost_upload_is_an_internal_error(fetcher: Fetcher) -> None:
+    """G36."""
     assert (await error_of(fetcher, a_submission(upload_digest=f"sha256:{'0' * 64}"), Unavailable)).code

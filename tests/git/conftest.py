@@ -19,6 +19,6 @@ def server(tmp_path: Path) -> Iterator[GitServer]:
 
 @pytest.fixture
 async def registry(settings: Settings, github: FakeGitHub, server: GitServer) -> AsyncIterator[Registry]:
-    """A registry that accepts repositories of the git server."""
+    """Return a registry that accepts repositories of the git server."""
     async with open_registry(settings.model_copy(update={"git_hosts": (server.host,)}), github) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""Any git server: what git is let to do, what comes out of it, and what each refusal means."""
+"""The git client: restrictions, results and errors."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from assay.fetch.limits import Limits
 from assay.git.client import Git, GitOptions
 from assay.git.command import Bounds
 from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Refused, Unavailable
-from assay.model.repository import RepositoryName, on_server
+from assay.model.repository import RepositoryName, repository_on_server
 from tests.support.git_server import GitServer, git
 from tests.support.skills import a_repository, a_skill
 
@@ -21,12 +21,12 @@ LIMITS = Limits()
 
 
 def tools_of(server: GitServer) -> RepositoryName:
-    """A repository in a group within a group."""
-    return on_server(server.host, ["acme", "agents", "tools"])
+    """Create a repository in a nested group."""
+    return repository_on_server(server.host, ["acme", "agents", "tools"])
 
 
-async def test_the_files_of_the_newest_commit_come_without_their_history(server: GitServer) -> None:
-    """Design §5: one commit, in any group, whatever its branch is called; text of any alphabet, links named."""
+async def test_newest_commit_is_fetched_without_history(server: GitServer) -> None:
+    """any branch name, any alphabet, links reported."""
     server.push("acme/agents/tools", {"old.md": "gone"})
     commit = server.push("acme/agents/tools", {"SKILL.md": a_skill(), "技能.md": "你好"}, {"link": "/etc/passwd"})
     facts, found = await Git().resolve(tools_of(server))
@@ -40,8 +40,8 @@ async def test_the_files_of_the_newest_commit_come_without_their_history(server:
     ]
 
 
-async def test_a_large_file_is_known_but_never_fetched(server: GitServer) -> None:
-    """G39: the server is asked to leave it out; if it does not, it is left out here."""
+async def test_large_file_is_listed_but_not_fetched(server: GitServer) -> None:
+    """G39: also if the server ignores the filter."""
     commit = server.push("acme/agents/tools", {"SKILL.md": a_skill(), "model.bin": os.urandom(300_000)})
     small = Limits(file_bytes=100_000)
     options = GitOptions(fetch=Bounds(seconds=60, file_bytes=200_000))
@@ -53,8 +53,8 @@ async def test_a_large_file_is_known_but_never_fetched(server: GitServer) -> Non
     assert archive.files["model.bin"].offset is None
 
 
-async def test_a_repository_beyond_the_limits_is_refused(server: GitServer) -> None:
-    """G39: by what it sends, by the sum of its files, by their number, and by trees that unfold without end."""
+async def test_repository_beyond_the_limits_is_rejected(server: GitServer) -> None:
+    """G39: transfer size, file size, file count and recursive trees."""
     commit = server.push("acme/agents/tools", {"SKILL.md": a_skill(), "noise.bin": os.urandom(300_000)})
     tight = GitOptions(fetch=Bounds(seconds=60, file_bytes=100_000))
     assert (await error_of(fetch_commit(Git(tight), tools_of(server), commit, LIMITS), Invalid)) == "archive_too_large"
@@ -63,17 +63,16 @@ async def test_a_repository_beyond_the_limits_is_refused(server: GitServer) -> N
     few = fetch_commit(Git(), tools_of(server), commit, Limits(archive_entries=1))
     assert (await error_of(few, Invalid)) == "archive_too_large"
     bare = server.root / "acme/agents/tools.git"
-    tree = git(bare, "mktree", given=f"100644 blob {git(bare, 'hash-object', '-w', '--stdin')}\tf\n".encode())
+    tree = git(bare, "mktree", stdin=f"100644 blob {git(bare, 'hash-object', '-w', '--stdin')}\tf\n".encode())
     for _ in range(7):
-        tree = git(bare, "mktree", given="".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij").encode())
+        tree = git(bare, "mktree", stdin="".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij").encode())
     bomb = git(bare, "commit-tree", "-m", "bomb", tree)
     git(bare, "update-ref", "refs/heads/trunk", bomb)
     bounded = GitOptions(read=Bounds(seconds=60, file_bytes=2_000_000))
     assert (await error_of(fetch_commit(Git(bounded), tools_of(server), bomb, LIMITS), Invalid)) == "archive_too_large"
 
 
-async def test_names_that_hide_something_are_left_out(server: GitServer) -> None:
-    """A name that is no text, or shows nothing, cannot be taken."""
+async def test_undecodable_and_invisible_names_are_skipped(server: GitServer) -> None:
     commit = server.push("acme/agents/tools", {"SKILL.md": a_skill(), "bad\udcff.md": "x", "b\u200b.md": "y"})
     archive = await fetch_commit(Git(), tools_of(server), commit, LIMITS)
     assert list(archive.files) == ["SKILL.md"]
@@ -81,7 +80,7 @@ async def test_names_that_hide_something_are_left_out(server: GitServer) -> None
 
 
 async def error_of(work, kind: type[AssayError]) -> str:
-    """The code of what it ends with."""
+    """Return the error code."""
     with pytest.raises(kind) as raised:
         await work
     assert type(raised.value) is kind
@@ -89,9 +88,9 @@ async def error_of(work, kind: type[AssayError]) -> str:
 
 
 def answering(status: int, **headers: str):
-    """Answers everything so."""
+    """Answer every request this way."""
 
-    def spoil(request: BaseHTTPRequestHandler) -> bool:
+    def intercept(request: BaseHTTPRequestHandler) -> bool:
         request.send_response(status)
         for name, value in headers.items():
             request.send_header(name, value)
@@ -99,7 +98,7 @@ def answering(status: int, **headers: str):
         request.end_headers()
         return True
 
-    return spoil
+    return intercept
 
 
 @pytest.mark.parametrize(
@@ -115,41 +114,44 @@ def answering(status: int, **headers: str):
         (200, Unavailable, "git_unavailable"),
     ],
 )
-async def test_each_no_of_a_server_is_itself(server: GitServer, status: int, kind: type[AssayError], code: str) -> None:
-    """G36: only a plain no is a no."""
+async def test_each_server_error_has_its_own_code(
+    server: GitServer, status: int, kind: type[AssayError], code: str
+) -> None:
+    """G36."""
     server.push("acme/agents/tools", a_repository("pdf"))
-    server.spoil = answering(status)
+    server.intercept = answering(status)
     assert await error_of(Git().resolve(tools_of(server)), kind) == code
 
 
-async def test_a_redirect_is_never_followed(server: GitServer, tmp_path: Path) -> None:
-    """SSRF: neither to another host nor to a file; the other host is not even asked."""
+async def test_redirects_are_never_followed(server: GitServer, tmp_path: Path) -> None:
     with_secret = tmp_path / "secret"
     with_secret.write_text("x")
     server.push("acme/agents/tools", a_repository("pdf"))
     for target in (f"http://localhost:{server.port}/other.git/info/refs", f"file://{with_secret}", "ext::sh -c id"):
-        server.asked.clear()
-        server.spoil = answering(302, Location=target)
+        server.requests.clear()
+        server.intercept = answering(302, Location=target)
         assert await error_of(Git().resolve(tools_of(server)), Refused) == "git_redirect"
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
 
-async def test_a_repository_without_commits_is_empty(server: GitServer) -> None:
-    """It is there, and has nothing."""
+async def test_repository_without_commits_is_empty(server: GitServer) -> None:
     (server.root / "acme/agents/tools.git").mkdir(parents=True)
     git(server.root / "acme/agents/tools.git", "init", "-q", "--bare", ".")
     assert await error_of(Git().resolve(tools_of(server)), NotFound) == "source_empty"
-    assert await error_of(Git().resolve(on_server(server.host, ["acme", "none"])), NotFound) == "source_not_found"
+    assert (
+        await error_of(Git().resolve(repository_on_server(server.host, ["acme", "none"])), NotFound)
+        == "source_not_found"
+    )
 
 
-async def test_a_server_that_never_answers_is_given_up_with_all_that_git_started(server: GitServer) -> None:
-    """Every wait has an end, and nothing runs on behind it."""
+async def test_hanging_server_times_out(server: GitServer) -> None:
+    """and leaves no git process."""
 
     def hang(request: BaseHTTPRequestHandler) -> bool:
         time.sleep(5)
         return answering(404)(request)
 
-    server.spoil = hang
+    server.intercept = hang
     options = GitOptions(look_up=Bounds(seconds=0.5, file_bytes=1000_000))
     assert await error_of(Git(options).resolve(tools_of(server)), Unavailable) == "git_timeout"
     await _until_none_runs(server.host)
@@ -163,7 +165,7 @@ async def test_a_server_that_never_answers_is_given_up_with_all_that_git_started
 
 
 async def _until_none_runs(host: str) -> None:
-    """Who is killed needs a moment to be gone; the server keeps hanging for longer than this waits."""
+    """Wait until the killed processes are gone; the server hangs for longer."""
     async with asyncio.timeout(2):
         while _running(host):
             await asyncio.sleep(0.01)
@@ -179,8 +181,8 @@ def _running(host: str) -> list[str]:
     return [command for command in commands if host in command and "git" in command]
 
 
-async def test_nothing_of_the_machine_s_configuration_is_used(server: GitServer, monkeypatch, tmp_path: Path) -> None:
-    """No helper, no rewriting of addresses, no template with hooks, no environment of ours."""
+async def test_git_configuration_of_the_machine_is_ignored(server: GitServer, monkeypatch, tmp_path: Path) -> None:
+    """helpers, URL rewriting, hooks, environment."""
     marker = tmp_path / "marker"
     (tmp_path / ".gitconfig").write_text(
         f'[credential]\n\thelper = "!touch {marker}"\n[url "http://127.0.0.1:1/"]\n\tinsteadOf = http://\n'
@@ -195,24 +197,23 @@ async def test_nothing_of_the_machine_s_configuration_is_used(server: GitServer,
     commit = server.push("acme/agents/tools", a_repository("pdf"))
     assert (await Git().resolve(tools_of(server)))[1] == commit
     assert await fetch_commit(Git(), tools_of(server), commit, LIMITS)
-    server.spoil = answering(401, **{"WWW-Authenticate": 'Basic realm="x"'})
+    server.intercept = answering(401, **{"WWW-Authenticate": 'Basic realm="x"'})
     assert await error_of(Git().resolve(tools_of(server)), NotFound) == "source_not_found"
     assert not marker.exists()
 
 
-async def test_a_machine_without_git_says_so(server: GitServer, monkeypatch) -> None:
-    """An operator learns what to install."""
+async def test_missing_git_is_reported(server: GitServer, monkeypatch) -> None:
     monkeypatch.setattr("assay.git.command.shutil.which", lambda _: None)
     with pytest.raises(Unavailable) as raised:
         await Git().resolve(tools_of(server))
-    assert (raised.value.code, "Install git" in raised.value.message) == ("git_missing", True)
+    assert (raised.value.code, "install git" in raised.value.message) == ("git_missing", True)
 
 
-async def test_a_git_that_cannot_be_held_to_an_address_is_not_used(server: GitServer, monkeypatch) -> None:
-    """It would look names up again by itself."""
-    monkeypatch.setattr("assay.git.client.OLDEST", (99, 0))
+async def test_git_without_address_pinning_is_rejected(server: GitServer, monkeypatch) -> None:
+    """it would resolve the name again."""
+    monkeypatch.setattr("assay.git.client.OLDEST_VERSION", (99, 0))
     assert await error_of(Git().resolve(tools_of(server)), Unavailable) == "git_missing"
-    assert server.asked == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -236,18 +237,21 @@ async def test_a_git_that_cannot_be_held_to_an_address_is_not_used(server: GitSe
         "2002:7f00:1::",
     ],
 )
-async def test_a_name_that_leads_inside_is_refused(monkeypatch, address: str) -> None:
-    """SSRF: whatever the DNS says, also beside an address that is fine."""
+async def test_name_resolving_to_a_private_address_is_rejected(monkeypatch, address: str) -> None:
+    """also among others."""
 
     async def lie(*_: object, **__: object) -> list[tuple[object, ...]]:
         return [(0, 0, 0, "", (found, 443)) for found in ("93.184.216.34", address)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", lie)
-    assert await error_of(Git().resolve(on_server("git.example.org", ["acme", "tools"])), Refused) == "private_address"
+    assert (
+        await error_of(Git().resolve(repository_on_server("git.example.org", ["acme", "tools"])), Refused)
+        == "private_address"
+    )
 
 
-async def test_git_speaks_to_the_address_that_was_checked(server: GitServer, monkeypatch) -> None:
-    """DNS rebinding: git does not look the name up again; here only our look-up knows it at all."""
+async def test_git_connects_to_the_checked_address(server: GitServer, monkeypatch) -> None:
+    """against DNS rebinding."""
     looked_up = []
 
     async def found(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
@@ -256,6 +260,6 @@ async def test_git_speaks_to_the_address_that_was_checked(server: GitServer, mon
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
     commit = server.push("acme/tools", a_repository("pdf"))
-    name = on_server(f"nobody-knows-this.invalid:{server.port}", ["acme", "tools"])
+    name = repository_on_server(f"nobody-knows-this.invalid:{server.port}", ["acme", "tools"])
     assert (await Git().resolve(name))[1] == commit
     assert looked_up == ["nobody-knows-this.invalid"]

@@ -1,27 +1,31 @@
-"""Skills of other git hosts, as people submit and find them."""
+"""Skills of other git hosts."""
 
 from datetime import timedelta
 from pathlib import Path
 
-from assay.app.maintenance import open_watch
+import pytest
+
+from assay.app.maintenance import open_upstream_watcher
 from assay.discover.source import Cadence
-from assay.discover.sources.lists import Listed
+from assay.discover.sources.repository_list import RepositoryList
 from assay.discover.web import Web
 from tests.support.discover.crawling import crawl
 from tests.support.git_server import GitServer
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_repository, a_skill
 
+pytestmark = pytest.mark.process
+
 
 async def submit(registry: Registry, url: str, **more: str) -> dict:
-    """Hand something in over HTTP."""
+    """Submit over HTTP."""
     answer = await registry.client.post("/api/v1/submissions", json={"repoUrl": url, **more})
     assert answer.status_code in (200, 201), answer.text
     return answer.json()
 
 
-async def test_a_skill_of_another_host_is_published_under_a_name_of_its_own(registry, server: GitServer) -> None:
-    """G54: beside the one of the same owner and name on GitHub, with a link to where it is."""
+async def test_skill_of_another_host_has_its_own_name(registry, server: GitServer) -> None:
+    """G54: next to the same owner and name on GitHub."""
     server.push("acme/tools", {"skills/pdf/SKILL.md": a_skill("pdf"), "skills/pdf/run.py": "print()"})
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     there = await submit(registry, server.url("acme/tools.git"), skillName="pdf", skillPath="skills/pdf/SKILL.md")
@@ -38,8 +42,8 @@ async def test_a_skill_of_another_host_is_published_under_a_name_of_its_own(regi
     assert (await registry.client.get("/api/v1/skills/acme/tools/pdf")).status_code == 200
 
 
-async def test_a_whole_repository_of_another_host_is_one_request(registry, server: GitServer) -> None:
-    """A group within a group, a folder that a page shows, and every skill of a repository."""
+async def test_repository_of_another_host_is_submitted(registry, server: GitServer) -> None:
+    """nested groups and folder pages."""
     server.push("acme/agents/tools", a_repository("pdf", "csv"))
     url = server.url("acme/agents/tools")
     found = (await registry.client.post("/api/v1/submissions/discover", json={"repoUrl": url})).json()
@@ -53,26 +57,24 @@ async def test_a_whole_repository_of_another_host_is_one_request(registry, serve
     assert len(listed) == 2
 
 
-async def test_many_skills_of_a_commit_are_one_fetch(registry, server: GitServer) -> None:
-    """Design §5: fetch once a repository, not once a skill."""
+async def test_skills_of_one_commit_share_a_fetch(registry, server: GitServer) -> None:
     server.push("acme/tools", a_repository(*(f"skill-{number}" for number in range(12))))
     await submit(registry, server.url("acme/tools"))
-    server.asked.clear()
+    server.requests.clear()
     await registry.work()
-    assert len([each for each in server.asked if each.startswith("POST") and "upload-pack" in each]) <= 4
+    assert len([each for each in server.requests if each.startswith("POST") and "upload-pack" in each]) <= 4
     assert (await registry.client.get("/api/v1/skills")).json()["total"] == 12
 
 
-async def test_what_changes_on_another_host_is_seen(registry, server: GitServer) -> None:
-    """Watching: a new commit is a new version, and a repository that is gone is noted."""
+async def test_changes_on_another_host_are_noticed(registry, server: GitServer) -> None:
     server.push("acme/tools", {"SKILL.md": a_skill("pdf")})
     accepted = await submit(registry, server.url("acme/tools"), skillName="pdf")
     await registry.work()
     server.push("acme/tools", {"SKILL.md": a_skill("pdf") + "\nMore.\n"})
-    watch = open_watch(registry.app)
+    watch = open_upstream_watcher(registry.app)
     async with registry.app.store.begin() as db:
         await db.exec_driver_sql("UPDATE upstream_check SET due_at = now() - interval '1 second'")
-    assert await watch.look() == 1
+    assert await watch.run_batch() == 1
     await registry.work()
     assert (await registry.read(accepted["id"]))["state"] == "PUBLISHED"
     versions = (await registry.client.get(f"/api/v1/skills/{server.host}~acme/tools/pdf/versions")).json()["versions"]
@@ -80,8 +82,8 @@ async def test_what_changes_on_another_host_is_seen(registry, server: GitServer)
     assert watch.every == timedelta(seconds=registry.app.settings.watch_seconds)
 
 
-async def test_a_repository_that_is_missing_is_refused_with_its_reason(registry, server: GitServer) -> None:
-    """G36: not found is not "no skill", and neither is a limit."""
+async def test_missing_repository_is_refused_with_its_reason(registry, server: GitServer) -> None:
+    """G36."""
     accepted = await submit(registry, server.url("acme/none"), skillName="pdf")
     await registry.work()
     told = await registry.read(accepted["id"])
@@ -90,8 +92,8 @@ async def test_a_repository_that_is_missing_is_refused_with_its_reason(registry,
     assert (answer.status_code, answer.json()["code"]) == (404, "source_not_found")
 
 
-async def test_many_of_another_host_are_enqueued_at_once(registry, server: GitServer) -> None:
-    """G17, G19: beside those of GitHub, and with the refusals of a single submission."""
+async def test_bulk_enqueue_accepts_other_hosts(registry, server: GitServer) -> None:
+    """G17, G19."""
     server.push("acme/tools", a_repository("pdf", "csv"))
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     good = [
@@ -107,22 +109,22 @@ async def test_many_of_another_host_are_enqueued_at_once(registry, server: GitSe
     told = answer.json()
     assert (told["enqueued"], told["invalid"]) == (3, len(hostile))
     assert all("repoUrl" in each for each in told["errors"])
-    assert server.asked == []
+    assert server.requests == []
     await registry.work()
     names = {each["name"] for each in (await registry.client.get("/api/v1/skills")).json()["skills"]}
     assert names == {f"{server.host}~acme/tools/pdf", f"{server.host}~acme/tools/csv", "acme/tools/pdf"}
 
 
-async def test_what_others_name_on_another_host_is_found(registry, server: GitServer, tmp_path: Path) -> None:
-    """G86: lists, registries and packages name repositories anywhere; who may be submitted may be found."""
+async def test_discovery_accepts_other_hosts(registry, server: GitServer, tmp_path: Path) -> None:
+    """G86."""
     server.push("acme/agents/tools", a_repository("pdf", "csv"))
     server.push("acme/more", a_repository("word"))
     hostile = f"http://user@{server.host}/acme/tools"
     place = tmp_path / "list.txt"
     place.write_text(f"{server.url('acme/agents/tools')}\n{hostile}\n")
-    listed = Listed(Web(registry.app.github.session), Cadence(), str(place), registry.web_url, (server.host,))
+    listed = RepositoryList(Web(registry.app.github.session), Cadence(), str(place), registry.web_url, (server.host,))
     found = await crawl(registry, listed)
-    assert (1, 2, 1) == (found.tally.new, found.tally.enqueued, found.tally.errors)
+    assert (1, 2, 1) == (found.counters.new, found.counters.enqueued, found.counters.errors)
     answer = await registry.client.post(
         "/api/v1/admin/discovery/bulk",
         json={"repositories": [server.url("acme/more.git"), hostile]},

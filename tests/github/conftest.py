@@ -1,4 +1,4 @@
-"""A fake GitHub with one repository, and a client of it."""
+"""A fake GitHub with one repository, and a client."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -6,17 +6,17 @@ import pytest
 
 from assay.github.client import GitHub
 from tests.support.fake_github import FakeGitHub, FakeRepository, FakeServer, serve
-from tests.support.github.clients import HandClock, a_client
+from tests.support.github.clients import ManualClock, a_client
 from tests.support.skills import a_repository
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def world(clock: HandClock) -> FakeGitHub:
+def world(clock: ManualClock) -> FakeGitHub:
     return FakeGitHub(now=clock)
 
 
@@ -32,7 +32,7 @@ def server(world: FakeGitHub) -> Iterator[FakeServer]:
 
 
 @pytest.fixture
-async def client(server: FakeServer, clock: HandClock) -> AsyncIterator[GitHub]:
-    """A client without a token."""
+async def client(server: FakeServer, clock: ManualClock) -> AsyncIterator[GitHub]:
+    """Return an anonymous client."""
     async with a_client(server, clock) as client:
         yield client

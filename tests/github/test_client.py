@@ -1,4 +1,4 @@
-"""The real client over real HTTP: who we say we are, what we ask, what we remember, and whom we follow."""
+"""The GitHub client over HTTP: credentials, requests, caching and redirects."""
 
 import asyncio
 
@@ -14,11 +14,11 @@ from tests.support.github.clients import TOOLS, a_client, download, error_of
 from tests.support.registry import open_registry
 from tests.support.skills import a_repository, a_skill
 
-# Who we are
+# Credentials
 
 
-async def test_a_token_goes_to_api_and_raw_and_never_to_the_archives(world, tools, server, clock) -> None:
-    """G32: `Authorization: Bearer` to the hosts that know tokens, and to no other."""
+async def test_token_is_sent_to_api_and_raw_only(world, tools, server, clock) -> None:
+    """G32: not to the archive host."""
     world.add_token("secret-token")
     async with a_client(server, clock, "secret-token") as client:
         await client.get_repository(TOOLS)
@@ -37,8 +37,8 @@ async def test_a_token_goes_to_api_and_raw_and_never_to_the_archives(world, tool
     assert [call.host for call in world.calls if not call.authorization] == ["codeload"]
 
 
-async def test_without_a_token_no_header_is_sent(world, tools, client) -> None:
-    """G32: the token is optional, and its absence is anonymous."""
+async def test_anonymous_requests_have_no_authorization(world, tools, client) -> None:
+    """G32."""
     await client.get_repository(TOOLS)
     await client.get_head_commit(TOOLS)
     await client.get_raw_file(TOOLS, tools.sha, "skills/pdf/SKILL.md", at_most=1000)
@@ -47,11 +47,12 @@ async def test_without_a_token_no_header_is_sent(world, tools, client) -> None:
     assert not [call for call in world.calls if call.authorization]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("tokens", [(), ("first-secret-token",)])
-async def test_the_token_of_the_settings_reaches_github_through_the_worker(
+async def test_configured_token_is_used_by_the_worker(
     settings: Settings, github: FakeGitHub, tokens: tuple[str, ...]
 ) -> None:
-    """G32: from the settings through the worker to the request, or anonymous without one."""
+    """G32."""
     for token in tokens:
         github.add_token(token)
     github.add_repository("acme/tools", a_repository("pdf"))
@@ -64,8 +65,8 @@ async def test_the_token_of_the_settings_reaches_github_through_the_worker(
     assert not [call for call in github.calls if call.host == "codeload" and call.authorization]
 
 
-async def test_two_clients_at_once_keep_their_tokens_apart(world, tools, server, clock) -> None:
-    """G32: a token belongs to its client, not to the process; however calls mix, each carries its own."""
+async def test_clients_keep_their_tokens_apart(world, tools, server, clock) -> None:
+    """G32."""
     for token in ("first", "second"):
         world.add_token(token)
     world.latency("commit", 0.01)
@@ -82,8 +83,8 @@ async def test_two_clients_at_once_keep_their_tokens_apart(world, tools, server,
     assert [call.token for call in world.calls if call.host == "api"].count("first") == 20
 
 
-async def test_a_token_never_shows_itself(server, clock) -> None:
-    """G84: neither a value nor a client nor a budget prints its token."""
+async def test_token_is_never_printed(server, clock) -> None:
+    """G84."""
     async with a_client(server, clock, "secret-token") as client:
         shown = f"{client!r} {client.budget!r} {GitHubAuth('secret-token')!r} {GitHubAuth('secret-token')}"
         assert "secret-token" not in shown
@@ -91,25 +92,25 @@ async def test_a_token_never_shows_itself(server, clock) -> None:
     assert repr(ANONYMOUS) == "GitHubAuth(anonymous)"
 
 
-async def test_a_token_is_not_in_the_errors_either(server, clock) -> None:
-    """G84: an error is logged and shown."""
+async def test_token_is_not_in_errors(server, clock) -> None:
+    """G84."""
     async with a_client(server, clock, "secret-token") as client:
         error = await error_of(client, Unavailable)
     assert "secret-token" not in f"{error!r} {error} {error.details}"
 
 
-# What is asked
+# Requests
 
 
-async def test_the_repository_says_its_name_branch_and_number(tools, client) -> None:
-    """G38, G54: the canonical spelling, the numeric id, and the default branch whatever it is called."""
+async def test_repository_facts(tools, client) -> None:
+    """G38, G54: canonical name, numeric id, default branch."""
     facts = await client.get_repository(TOOLS)
     assert (str(facts.name), facts.host_id, facts.default_branch, facts.stars) == ("Acme/Tools", tools.id, "trunk", 7)
     assert await client.get_head_commit(TOOLS) == tools.sha
 
 
-async def test_an_old_name_leads_to_the_new_one(world, tools, client) -> None:
-    """G54: a renamed repository is reported under its present name and the same number."""
+async def test_old_name_resolves_to_the_new_one(world, tools, client) -> None:
+    """G54."""
     tools.rename("umbrella/kit")
     facts = await client.get_repository(TOOLS)
     assert (str(facts.name), facts.host_id) == ("umbrella/kit", tools.id)
@@ -119,8 +120,7 @@ async def test_an_old_name_leads_to_the_new_one(world, tools, client) -> None:
     assert 301 in {call.status for call in world.calls}
 
 
-async def test_a_tree_lists_files_with_their_sizes_and_tells_links_apart(world, client) -> None:
-    """Folders are not files, and a link is not a regular one."""
+async def test_tree_lists_files_with_sizes_and_links(world, client) -> None:
     files = {"a/SKILL.md": "12345", "run.sh": FakeFile(b"x", "100755"), "link": FakeFile(b"a/SKILL.md", "120000")}
     repository = world.add_repository("acme/tools", files)
     tree = {entry.path: entry for entry in await client.get_tree(TOOLS, repository.sha)}
@@ -128,8 +128,8 @@ async def test_a_tree_lists_files_with_their_sizes_and_tells_links_apart(world, 
     assert {path for path, entry in tree.items() if entry.is_regular} == {"a/SKILL.md", "run.sh"}
 
 
-async def test_a_tree_that_is_cut_short_is_an_error(tools, client) -> None:
-    """G37: a list with something missing is not a list."""
+async def test_truncated_tree_is_an_error(tools, client) -> None:
+    """G37."""
     tools.tree_limit = 1
     with pytest.raises(Unavailable) as raised:
         await client.get_tree(TOOLS, tools.sha)
@@ -139,17 +139,16 @@ async def test_a_tree_that_is_cut_short_is_an_error(tools, client) -> None:
 @pytest.mark.parametrize(
     "path", ["a b.md", "what?.md", "c#.md", "100%.md", "%20.md", "ä/ö.md", "a+b&c=d.md", "技能.md"]
 )
-async def test_a_raw_file_is_found_by_any_name(world, client, path) -> None:
-    """Characters that mean something in a URL are quoted."""
+async def test_raw_file_names_are_quoted(world, client, path) -> None:
     repository = world.add_repository("acme/tools", {path: "content"})
     assert await client.get_raw_file(TOOLS, repository.sha, path, at_most=100) == b"content"
 
 
-# What is remembered
+# Caching
 
 
-async def test_an_answer_that_has_not_changed_is_free(world, tools, server, clock) -> None:
-    """G35: the second look costs no call of the budget, and a change is seen at once."""
+async def test_unchanged_response_is_free(world, tools, server, clock) -> None:
+    """G35."""
     world.add_token("one")
     async with a_client(server, clock, "one") as client:
         first = await client.get_repository(TOOLS)
@@ -162,15 +161,14 @@ async def test_an_answer_that_has_not_changed_is_free(world, tools, server, cloc
         assert [call.status for call in world.calls] == [200, 304, 200, 304]
 
 
-async def test_a_new_commit_is_seen_through_the_memory(tools, client) -> None:
-    """The head is asked for each time, only its answer may be an old one."""
+async def test_new_commit_is_seen_despite_the_cache(tools, client) -> None:
     first = await client.get_head_commit(TOOLS)
     second = tools.push({"README.md": "new"})
     assert await client.get_head_commit(TOOLS) == second != first
 
 
-async def test_each_token_has_its_own_memory(world, tools, server, clock) -> None:
-    """An ETag is the token's; with another token's it would never be a 304."""
+async def test_each_token_has_its_own_cache(world, tools, server, clock) -> None:
+    """ETags belong to a token."""
     world.add_token("rich", limit=5000)
     world.add_token("poor", limit=100)
     async with a_client(server, clock, "rich", "poor") as client:
@@ -184,18 +182,18 @@ async def test_each_token_has_its_own_memory(world, tools, server, clock) -> Non
     assert statuses == {"rich": [200, 304], "poor": [200, 304]}
 
 
-async def test_long_lists_are_not_kept(world, tools, client) -> None:
-    """G39: the tree of a commit may have megabytes, and nobody asks for it twice."""
+async def test_long_lists_are_not_cached(world, tools, client) -> None:
+    """G39."""
     for _ in range(2):
         await client.get_tree(TOOLS, tools.sha)
     assert [call.status for call in world.calls] == [200, 200]
 
 
-# Where a redirect may lead
+# Redirects
 
 
-async def test_a_redirect_to_another_host_is_refused_and_gets_no_token(world, tools, server, clock) -> None:
-    """G32: the token stays with the host it is for; the other host is not even asked."""
+async def test_redirect_to_another_host_is_rejected(world, tools, server, clock) -> None:
+    """G32: the other host gets neither a request nor the token."""
     world.add_token("secret-token")
     other = FakeGitHub(now=clock)
     with serve(other) as elsewhere:
@@ -207,8 +205,7 @@ async def test_a_redirect_to_another_host_is_refused_and_gets_no_token(world, to
     assert other.count() == 0
 
 
-async def test_a_redirect_to_another_port_or_scheme_is_another_host(world, tools, server, clock) -> None:
-    """The origin counts, not the name alone."""
+async def test_redirect_to_another_port_or_scheme_is_rejected(world, tools, server, clock) -> None:
     tools.rename("umbrella/kit")
     for elsewhere in ("http://127.0.0.1:1", server.base_url.replace("http:", "https:"), "ftp://127.0.0.1"):
         world.serve_at(elsewhere)
@@ -216,8 +213,8 @@ async def test_a_redirect_to_another_port_or_scheme_is_another_host(world, tools
             assert (await error_of(client, Unavailable)).code == "github_redirect"
 
 
-async def test_a_redirect_without_a_sound_address_is_an_error(world, tools, client) -> None:
-    """G36: what cannot be followed is unknown, not gone."""
+async def test_invalid_redirect_is_an_error(world, tools, client) -> None:
+    """G36."""
     world.fail("repo", 302)
     assert (await error_of(client, Unavailable)).code == "github_redirect"
     tools.rename("umbrella/kit")

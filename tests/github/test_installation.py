@@ -1,4 +1,4 @@
-"""GitHub Apps: tokens that are fetched, kept, renewed in time, and counted by installation."""
+"""GitHub Apps: installation tokens are fetched, cached, renewed and budgeted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 
 from assay.github.auth import AppOptions
-from assay.github.budget import TokenBudget
 from assay.github.client import GitHub
 from assay.github.identities import open_identities
+from assay.github.token_budget import TokenBudget
 from assay.model.errors import Invalid, RateLimited, Unavailable
 from assay.settings import Settings
 from tests.support.fake_github import FakeGitHub, FakeServer, serve
-from tests.support.github.clients import TOOLS, HandClock, urls_of
+from tests.support.github.clients import TOOLS, ManualClock, urls_of
 from tests.support.registry import SECRET, open_registry
 from tests.support.skills import a_repository
 
@@ -44,12 +44,12 @@ def public_key(key: RSAPrivateKey) -> str:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def world(clock: HandClock, public_key: str) -> FakeGitHub:
+def world(clock: ManualClock, public_key: str) -> FakeGitHub:
     world = FakeGitHub(now=clock)
     world.add_app("42", public_key, 7, 8)
     world.add_repository("acme/tools", a_repository("pdf"), stars=7)
@@ -64,25 +64,24 @@ def server(world: FakeGitHub) -> Iterator[FakeServer]:
 
 @asynccontextmanager
 async def a_client(
-    server: FakeServer, clock: HandClock, key_file: Path, *installations: int, tokens: tuple[str, ...] = ()
+    server: FakeServer, clock: ManualClock, key_file: Path, *installations: int, tokens: tuple[str, ...] = ()
 ) -> AsyncIterator[GitHub]:
-    """A client that is an App, and perhaps somebody else too."""
+    """Return a client that is an App, with optional further identities."""
     urls = urls_of(server)
     async with aiohttp.ClientSession(headers={"User-Agent": "assay-test"}) as session:
         app = AppOptions("42", key_file, installations)
         yield GitHub(session, urls, TokenBudget(open_identities(tokens, app, session, urls.api, clock), clock))
 
 
-async def test_an_installation_gets_one_token_for_all_who_ask_at_once(world, server, clock, key_file) -> None:
-    """G32: the App proves who it is with its key; what it is given goes with every call."""
+async def test_concurrent_requests_share_one_installation_token(world, server, clock, key_file) -> None:
+    """G32."""
     async with a_client(server, clock, key_file, 7) as client:
         await asyncio.gather(*(client.get_repository(TOOLS) for _ in range(20)))
     assert world.count("installation") == 1
     assert {call.token for call in world.calls if call.route == "repo"} == {"ghs_7_1"}
 
 
-async def test_a_token_is_renewed_before_it_ends(world, server, clock, key_file) -> None:
-    """No call carries a token whose hour is over."""
+async def test_token_is_renewed_before_it_expires(world, server, clock, key_file) -> None:
     async with a_client(server, clock, key_file, 7) as client:
         for minutes in (0, 50, 6, 30):
             clock.time += minutes * 60
@@ -91,8 +90,7 @@ async def test_a_token_is_renewed_before_it_ends(world, server, clock, key_file)
     assert [call.token for call in world.calls if call.route == "repo"] == ["ghs_7_1", "ghs_7_1", "ghs_7_2", "ghs_7_2"]
 
 
-async def test_a_token_that_was_revoked_is_fetched_again(world, server, clock, key_file) -> None:
-    """Its installation is not put aside for it."""
+async def test_revoked_token_is_fetched_again(world, server, clock, key_file) -> None:
     async with a_client(server, clock, key_file, 7) as client:
         await client.get_repository(TOOLS)
         world.revoke_token("ghs_7_1")
@@ -101,8 +99,8 @@ async def test_a_token_that_was_revoked_is_fetched_again(world, server, clock, k
     assert world.count("installation") == 2
 
 
-async def test_installations_and_plain_tokens_take_turns(world, server, clock, key_file) -> None:
-    """G33: the one with most calls left is used, whatever kind it is."""
+async def test_installations_and_tokens_share_the_load(world, server, clock, key_file) -> None:
+    """G33."""
     commit = world.directory.find("acme/tools")[0].sha
     world.add_token("plain", limit=5000)
     async with a_client(server, clock, key_file, 7, 8, tokens=("plain",)) as client:
@@ -112,8 +110,7 @@ async def test_installations_and_plain_tokens_take_turns(world, server, clock, k
     assert {used.count(token) for token in ("plain", "ghs_7_1", "ghs_8_2")} == {3}
 
 
-async def test_an_app_that_github_does_not_know_makes_way_for_a_token(world, server, clock, key_file) -> None:
-    """Another installation, or a key that is not the App's: neither stops the others."""
+async def test_unknown_app_falls_back_to_a_token(world, server, clock, key_file) -> None:
     world.add_token("plain")
     async with a_client(server, clock, key_file, 99, tokens=("plain",)) as client:
         for _ in range(3):
@@ -126,8 +123,8 @@ async def test_an_app_that_github_does_not_know_makes_way_for_a_token(world, ser
         assert raised.value.code == "github_bad_token"
 
 
-async def test_no_token_for_now_is_a_delay(world, server, clock, key_file) -> None:
-    """G36: GitHub's trouble says nothing about a skill."""
+async def test_unavailable_installation_token_is_a_delay(world, server, clock, key_file) -> None:
+    """G36."""
     world.fail("installation", 502)
     async with a_client(server, clock, key_file, 7) as client:
         with pytest.raises(RateLimited) as raised:
@@ -136,10 +133,11 @@ async def test_no_token_for_now_is_a_delay(world, server, clock, key_file) -> No
         assert (await client.get_repository(TOOLS)).stars == 7
 
 
-async def test_the_settings_of_an_app_reach_github_through_the_worker(
+@pytest.mark.process
+async def test_configured_app_is_used_by_the_worker(
     settings: Settings, github: FakeGitHub, key_file: Path, public_key: str
 ) -> None:
-    """G32: from the file with the key to the request, beside a plain token."""
+    """G32."""
     github.add_app("42", public_key, 7)
     github.add_repository("acme/tools", a_repository("pdf"))
     update = {"github_app_id": "42", "github_app_key_file": key_file, "github_app_installations": (7,)}
@@ -150,10 +148,8 @@ async def test_the_settings_of_an_app_reach_github_through_the_worker(
     assert {call.token for call in github.calls if call.route == "repo"} == {"ghs_7_1"}
 
 
-async def test_an_app_alone_searches_code(
-    settings: Settings, github: FakeGitHub, key_file: Path, public_key: str
-) -> None:
-    """G90: GitHub searches code for an installation as for a token, so no source is left out for want of one."""
+async def test_app_can_search_code(settings: Settings, github: FakeGitHub, key_file: Path, public_key: str) -> None:
+    """G90."""
     github.add_app("42", public_key, 7)
     github.add_repository("acme/tools", a_repository("pdf"))
     app = {"github_app_id": "42", "github_app_key_file": key_file, "github_app_installations": (7,)}
@@ -167,8 +163,8 @@ async def test_an_app_alone_searches_code(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN NONSENSE-----", b"secret"])
-async def test_a_key_that_cannot_be_read_is_a_clear_error(server, clock, tmp_path, content) -> None:
-    """G84: it names the setting, and nothing of what is in the file."""
+async def test_unreadable_app_key_is_reported(server, clock, tmp_path, content) -> None:
+    """G84: without its content."""
     file = tmp_path / "app.pem"
     if content is not None:
         file.write_bytes(content)
@@ -180,8 +176,7 @@ async def test_a_key_that_cannot_be_read_is_a_clear_error(server, clock, tmp_pat
     assert "secret" not in raised.value.message
 
 
-def test_an_app_is_set_up_completely_or_not_at_all() -> None:
-    """A bad setting is one clear error at the start."""
+def test_incomplete_app_settings_are_rejected() -> None:
     with pytest.raises(Invalid, match="set all or none"):
         Settings.from_mapping({"ASSAY_GITHUB_APP_ID": "42"})
     with pytest.raises(Invalid, match="ASSAY_GITHUB_APP_INSTALLATIONS"):

@@ -1,13 +1,13 @@
-"""Limits that GitHub sets to one token, and how several make way for each other."""
+"""Rate limits of tokens, and rotation."""
 
 import asyncio
 
 import pytest
 from aiohttp import web
 
-from assay.github.budget import TokenBudget
 from assay.github.client import GitHub, GitHubUrls
 from assay.github.session import open_session
+from assay.github.token_budget import TokenBudget
 from assay.model.errors import RateLimited, Unavailable
 from tests.support.github.clients import TOOLS, a_client, download, error_of
 
@@ -17,8 +17,8 @@ HOUR = 3600
 # Limits
 
 
-async def test_a_used_up_limit_says_when_to_come_back(world, tools, clock, client) -> None:
-    """G34: the wait is GitHub's, and until then nobody is asked again."""
+async def test_exhausted_limit_reports_its_reset(world, tools, clock, client) -> None:
+    """G34: no request until then."""
     world.limit_anonymous(2)
     await client.get_repository(TOOLS)
     await client.get_head_commit(TOOLS)
@@ -33,8 +33,8 @@ async def test_a_used_up_limit_says_when_to_come_back(world, tools, clock, clien
 
 
 @pytest.mark.parametrize("status", [403, 429])
-async def test_a_limit_used_up_by_others_is_a_limit_too(world, tools, client, clock, status) -> None:
-    """G34: also when the first answer of all is the refusal; never "not found"."""
+async def test_limit_exhausted_elsewhere_is_recognised(world, tools, client, clock, status) -> None:
+    """G34: also on the first response."""
     world.exhausted_status = status
     world.limit_anonymous(0)
     error = await error_of(client, RateLimited)
@@ -42,8 +42,8 @@ async def test_a_limit_used_up_by_others_is_a_limit_too(world, tools, client, cl
     assert "rate limit" in error.message
 
 
-async def test_a_request_to_go_slower_is_honoured_to_the_second(world, tools, client, clock) -> None:
-    """G34: `Retry-After` of a secondary limit; nothing is sent before it is over."""
+async def test_secondary_limit_honours_retry_after(world, tools, client, clock) -> None:
+    """G34."""
     world.secondary_limit("repo", retry_after=17)
     assert (await error_of(client, RateLimited)).retry_after_seconds == 17
     clock.time += 16
@@ -53,14 +53,13 @@ async def test_a_request_to_go_slower_is_honoured_to_the_second(world, tools, cl
     assert (await client.get_repository(TOOLS)).stars == 7
 
 
-async def test_a_request_to_go_slower_without_a_time_means_a_minute(world, tools, client) -> None:
-    """GitHub's own advice."""
+async def test_secondary_limit_without_a_time_waits_a_minute(world, tools, client) -> None:
     world.secondary_limit("repo", retry_after=None)
     assert (await error_of(client, RateLimited)).retry_after_seconds == 60
 
 
-async def test_a_service_that_says_when_it_is_back_is_left_alone_until_then(world, tools, client, clock) -> None:
-    """G34: `Retry-After` counts whatever it comes with; without it, an outage is an outage."""
+async def test_retry_after_is_honoured_on_any_status(world, tools, client, clock) -> None:
+    """G34."""
     world.fail("repo", 503, retry_after=90)
     assert (await error_of(client, RateLimited)).retry_after_seconds == 90
     clock.time += 90
@@ -68,8 +67,8 @@ async def test_a_service_that_says_when_it_is_back_is_left_alone_until_then(worl
     assert (await error_of(client, Unavailable)).code == "github_unavailable"
 
 
-async def test_no_host_is_asked_for_more_at_once_than_its_pool_holds(clock) -> None:
-    """G33: two hundred submissions in flight are 64 connections; the others wait for one."""
+async def test_concurrent_connections_are_limited(clock) -> None:
+    """G33: 64 for two hundred submissions."""
     at_once = most = 0
 
     async def handle(_: web.Request) -> web.Response:
@@ -97,8 +96,8 @@ async def test_no_host_is_asked_for_more_at_once_than_its_pool_holds(clock) -> N
     assert most == 64
 
 
-async def test_too_many_requests_for_raw_files_or_archives_is_a_limit(world, tools, server, clock) -> None:
-    """G34: these hosts have limits of their own, and say 429."""
+async def test_429_on_raw_files_or_archives_is_a_limit(world, tools, server, clock) -> None:
+    """G34."""
     world.fail("raw", 429, retry_after=5)
     world.fail("archive", 429)
     async with a_client(server, clock) as client:
@@ -111,8 +110,7 @@ async def test_too_many_requests_for_raw_files_or_archives_is_a_limit(world, too
         assert raised.value.retry_after_seconds == 60
 
 
-async def test_raw_files_cost_no_calls_of_the_budget(world, tools, client) -> None:
-    """Hundreds of files of a large repository come through although few calls are left, or none."""
+async def test_raw_files_do_not_use_the_api_budget(world, tools, client) -> None:
     world.limit_anonymous(2)
     await client.get_repository(TOOLS)
     await client.get_head_commit(TOOLS)
@@ -125,8 +123,8 @@ async def test_raw_files_cost_no_calls_of_the_budget(world, tools, client) -> No
 # Several tokens
 
 
-async def test_a_token_that_is_used_up_makes_way_for_another(world, tools, server, clock) -> None:
-    """G33: as long as one token has calls left, nobody waits; then the wait is that of the first to come back."""
+async def test_exhausted_token_is_replaced(world, tools, server, clock) -> None:
+    """G33: then the earliest reset is waited for."""
     world.add_token("empty", limit=10, used=10)
     world.add_token("full", limit=3)
     async with a_client(server, clock, "empty", "full") as client:
@@ -140,8 +138,8 @@ async def test_a_token_that_is_used_up_makes_way_for_another(world, tools, serve
         assert error.retry_after_seconds == HOUR - 600
 
 
-async def test_the_token_with_most_calls_left_is_used(world, tools, server, clock) -> None:
-    """G33: budgets are learnt from `X-RateLimit-Remaining` and spent evenly."""
+async def test_token_with_most_calls_left_is_used(world, tools, server, clock) -> None:
+    """G33."""
     world.add_token("low", limit=20)
     world.add_token("high", limit=5000)
     async with a_client(server, clock, "low", "high") as client:
@@ -153,8 +151,7 @@ async def test_the_token_with_most_calls_left_is_used(world, tools, server, cloc
     assert {call.token for call in world.calls} == {"high"}
 
 
-async def test_tokens_of_which_nothing_is_known_share_the_first_burst(world, tools, server, clock) -> None:
-    """Two hundred at once do not all fall on one token."""
+async def test_unknown_tokens_share_the_first_burst(world, tools, server, clock) -> None:
     for token in ("one", "two", "three"):
         world.add_token(token)
     world.latency("tree", 0.05)
@@ -164,8 +161,8 @@ async def test_tokens_of_which_nothing_is_known_share_the_first_burst(world, too
     assert {used.count(token) for token in ("one", "two", "three")} == {10}
 
 
-async def test_a_revoked_token_makes_way_for_another(world, tools, server, clock) -> None:
-    """One bad token among several costs one call, not the fetch."""
+async def test_revoked_token_is_replaced(world, tools, server, clock) -> None:
+    """at the cost of one call."""
     world.add_token("revoked")
     world.add_token("good")
     world.revoke_token("revoked")
@@ -181,8 +178,7 @@ async def test_a_revoked_token_makes_way_for_another(world, tools, server, clock
     ]
 
 
-async def test_a_revoked_token_makes_way_for_raw_files_too(world, tools, server, clock) -> None:
-    """A skill of a large repository is not tried again later because of a token that another could replace."""
+async def test_revoked_token_is_replaced_for_raw_files(world, tools, server, clock) -> None:
     world.add_token("revoked")
     world.add_token("good")
     async with a_client(server, clock, "revoked", "good") as client:
@@ -191,8 +187,8 @@ async def test_a_revoked_token_makes_way_for_raw_files_too(world, tools, server,
     assert [call.token for call in world.calls] == ["revoked", "good"]
 
 
-async def test_only_bad_tokens_is_our_fault_not_the_authors(world, tools, server, clock) -> None:
-    """G36: neither "not found" nor a rate limit, and it is tried again later."""
+async def test_only_invalid_tokens_is_an_operator_error(world, tools, server, clock) -> None:
+    """G36."""
     async with a_client(server, clock, "misspelt", "revoked") as client:
         assert (await error_of(client, Unavailable)).code == "github_bad_token"
         assert world.count() == 2

@@ -1,4 +1,4 @@
-"""Real processes, each with connections of its own, that race for the calls of the same three tokens."""
+"""Processes that share three tokens."""
 
 import asyncio
 import json
@@ -8,8 +8,12 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import pytest
+
 from tests.support.fake_github import FakeGitHub, FakeServer
 from tests.support.skills import a_repository
+
+pytestmark = pytest.mark.process
 
 TOKENS = ["first-secret", "second-secret", "third-secret"]
 LIMIT = 60
@@ -18,7 +22,7 @@ PROCESSES = 4
 
 @asynccontextmanager
 async def a_spender(given: dict[str, object]) -> AsyncIterator[Process]:
-    """A process that waits for a line, and is ended at the latest when the block ends."""
+    """Start a process that waits for a line."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.support.github.spender", stdin=PIPE, stdout=PIPE
     )
@@ -33,15 +37,12 @@ async def a_spender(given: dict[str, object]) -> AsyncIterator[Process]:
 
 
 async def calls_made(process: Process) -> int:
-    """What a process says that it got answered, when it has nothing left."""
+    """Return the number of successful calls."""
     return int(await process.stdout.readline())
 
 
-async def test_processes_spend_every_call_once(
-    database_url: str, github: FakeGitHub, github_server: FakeServer
-) -> None:
-    """G33: four processes begin in the same moment and call until nothing is left. Every call that the three
-    tokens have is made, and GitHub never has to refuse one."""
+async def test_processes_use_every_call_once(database_url: str, github: FakeGitHub, github_server: FakeServer) -> None:
+    """G33: GitHub never has to refuse one."""
     tools = github.add_repository("acme/tools", a_repository("pdf"))
     for token in TOKENS:
         github.add_token(token, limit=LIMIT)

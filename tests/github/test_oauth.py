@@ -1,4 +1,4 @@
-"""GitHub's OAuth as we use it, and as the GitHub on loopback imitates it."""
+"""GitHub OAuth, real client against the fake."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import parse_qs, urlsplit
@@ -16,16 +16,16 @@ VERIFIER = "a-verifier-that-is-as-long-as-forty-three-characters"
 
 @pytest.fixture
 async def sign_in(github: FakeGitHub, github_server: FakeServer) -> AsyncIterator[GitHubSignIn]:
-    """An OAuth app; `Alice` sits at the browser."""
+    """Return an OAuth app with `Alice` at the browser."""
     github.add_oauth_app("client", "secret", HERE)
-    github.visit(7, "Alice")
+    github.sign_in_as(7, "Alice")
     async with aiohttp.ClientSession(headers={"User-Agent": "test"}) as session:
         urls = github_server.base_url
         yield GitHubSignIn(session, f"{urls}/web", f"{urls}/api", "client", "secret", timeout_seconds=5)
 
 
 async def come_back(sign_in: GitHubSignIn, redirect_uri: str = HERE) -> dict[str, str]:
-    """What GitHub sends back through the browser."""
+    """Return the parameters GitHub sends back."""
     url = sign_in.authorize_url(redirect_uri=redirect_uri, state="state", verifier=VERIFIER)
     async with sign_in.session.get(url, allow_redirects=False) as answer:
         assert answer.status == 302
@@ -34,8 +34,7 @@ async def come_back(sign_in: GitHubSignIn, redirect_uri: str = HERE) -> dict[str
     return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
 
 
-async def test_a_code_tells_who_somebody_is_once(sign_in: GitHubSignIn) -> None:
-    """The same code a second time is refused, with status 200 on the wire."""
+async def test_code_can_be_used_once(sign_in: GitHubSignIn) -> None:
     said = await come_back(sign_in)
     assert set(said) == {"code", "state"}
     proof = {"code": said["code"], "verifier": VERIFIER, "redirect_uri": HERE}
@@ -45,8 +44,7 @@ async def test_a_code_tells_who_somebody_is_once(sign_in: GitHubSignIn) -> None:
     assert refused.value.code == "github_refused"
 
 
-async def test_a_wrong_verifier_or_redirect_is_refused(sign_in: GitHubSignIn) -> None:
-    """PKCE, and the address that the code was made for."""
+async def test_wrong_verifier_or_redirect_is_rejected(sign_in: GitHubSignIn) -> None:
     said = await come_back(sign_in)
     with pytest.raises(Forbidden):
         await sign_in.identify(code=said["code"], verifier="x" * 43, redirect_uri=HERE)
@@ -55,14 +53,13 @@ async def test_a_wrong_verifier_or_redirect_is_refused(sign_in: GitHubSignIn) ->
         await sign_in.identify(code=said["code"], verifier=VERIFIER, redirect_uri=f"{HERE}/else")
 
 
-async def test_an_address_that_is_not_registered_gets_no_code(sign_in: GitHubSignIn) -> None:
-    """The person is sent to the registered address, with the reason."""
+async def test_unregistered_redirect_gets_no_code(sign_in: GitHubSignIn) -> None:
     said = await come_back(sign_in, "https://evil.example/auth/github/callback")
     assert (said["error"], "code" in said) == ("redirect_uri_mismatch", False)
 
 
-async def test_a_slow_github_is_not_waited_for(sign_in: GitHubSignIn, github: FakeGitHub) -> None:
-    """A person gets an answer; the text has nothing of what was sent."""
+async def test_slow_github_times_out(sign_in: GitHubSignIn, github: FakeGitHub) -> None:
+    """the error contains nothing that was sent."""
     said = await come_back(sign_in)
     github.latency("token", 60)
     impatient = GitHubSignIn(
@@ -74,8 +71,7 @@ async def test_a_slow_github_is_not_waited_for(sign_in: GitHubSignIn, github: Fa
     assert said["code"] not in str(slow.value)
 
 
-async def test_who_is_asked_for_without_a_token_is_nobody(sign_in: GitHubSignIn) -> None:
-    """The imitation of `/user` answers only to a token of a person, as GitHub's does."""
+async def test_user_requires_a_token(sign_in: GitHubSignIn) -> None:
     async with sign_in.session.get(f"{sign_in.api_url}/user") as answer:
         assert answer.status == 401
     assert "secret" not in repr(sign_in).replace("client_secret", "")

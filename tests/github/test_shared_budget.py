@@ -1,4 +1,4 @@
-"""Many processes and few tokens: together they never make more calls than GitHub allows, and none is forgotten."""
+"""Call budgets shared by processes."""
 
 import asyncio
 from collections import Counter
@@ -12,22 +12,22 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from assay.github.client import GitHub
-from assay.github.shared_budget import MOST_CALLS
+from assay.github.shared_budget import MAX_SHARE_CALLS
 from assay.model.errors import RateLimited, Unavailable
 from assay.store.database.database import Database, open_database
 from assay.store.repositories.call_budgets import count_refused
 from tests.support.fake_github import FakeGitHub, FakeRepository, FakeServer, serve
-from tests.support.github.clients import TOOLS, HandClock, a_process
+from tests.support.github.clients import TOOLS, ManualClock, a_process
 from tests.support.registry import open_registry
 from tests.support.skills import a_repository
+from tests.support.web.metrics import series
 from tests.support.web.statements import statements
-from tests.web.operations.test_health import series
 
 TOKENS = ("first-secret", "second-secret", "third-secret")
 
 
 class Found(msgspec.Struct):
-    """What a search says."""
+    """A search result."""
 
     total_count: int
 
@@ -50,17 +50,17 @@ async def store(database_url: str) -> AsyncIterator[Database]:
 
 
 def over_budget(world: FakeGitHub) -> list[object]:
-    """The calls that GitHub had to refuse."""
+    """Return the calls GitHub refused."""
     return [call for call in world.calls if call.status in (403, 429)]
 
 
 def charged(world: FakeGitHub) -> Counter[str | None]:
-    """How many calls each token made."""
+    """Return the calls of each token."""
     return Counter(call.token for call in world.calls if call.charged)
 
 
-async def work_off(processes: list[GitHub], commit: str, works: int, clock: HandClock) -> int:
-    """Do so many pieces of work, whoever can; returns how often a process had to wait for the next window."""
+async def work_off(processes: list[GitHub], commit: str, works: int, clock: ManualClock) -> int:
+    """Work through tasks in any process and return the number of waits."""
     waiting, waits = list(range(works)), 0
 
     async def work(github: GitHub) -> float | None:
@@ -81,9 +81,8 @@ async def work_off(processes: list[GitHub], commit: str, works: int, clock: Hand
     return waits
 
 
-async def test_processes_never_spend_more_than_the_tokens_have(world, tools, server, clock, store) -> None:
-    """G33: six processes of four tasks, three tokens of 40 calls an hour, 300 calls: all are made, in three
-    hours, and GitHub never has to refuse one."""
+async def test_processes_stay_within_the_shared_budget(world, tools, server, clock, store) -> None:
+    """G33: six processes, three tokens of 40 calls an hour, 300 calls."""
     for token in TOKENS:
         world.add_token(token, limit=40)
     async with AsyncExitStack() as stack:
@@ -96,8 +95,8 @@ async def test_processes_never_spend_more_than_the_tokens_have(world, tools, ser
     assert max(charged(world).values()) <= 3 * 40
 
 
-async def test_calls_are_taken_many_at_a_time(world, tools, server, clock, store) -> None:
-    """G33: the database is asked now and then, not for every call."""
+async def test_calls_are_reserved_in_batches(world, tools, server, clock, store) -> None:
+    """G33."""
     world.add_token(TOKENS[0])
     async with a_process(server, clock, store, TOKENS[:1]) as github:
         with statements(store) as made:
@@ -106,8 +105,7 @@ async def test_calls_are_taken_many_at_a_time(world, tools, server, clock, store
     assert len(made) <= 12
 
 
-async def test_what_a_process_did_not_use_goes_back(world, tools, server, clock, store) -> None:
-    """A process that ends strands no calls."""
+async def test_unused_calls_are_returned(world, tools, server, clock, store) -> None:
     world.add_token(TOKENS[0], limit=100)
     for _ in range(10):
         async with a_process(server, clock, store, TOKENS[:1]) as github:
@@ -117,10 +115,8 @@ async def test_what_a_process_did_not_use_goes_back(world, tools, server, clock,
     assert world.count("tree") == 100
 
 
-async def test_a_process_that_is_killed_strands_few_calls_until_the_window_ends(
-    world, tools, server, clock, store
-) -> None:
-    """Nobody knows how many of its calls it has made, so they are nobody's: fifty at most, and never for longer."""
+async def test_killed_process_strands_few_calls(world, tools, server, clock, store) -> None:
+    """fifty at most, until the window ends."""
     world.add_token(TOKENS[0], limit=1_000)
     async with AsyncExitStack() as stack:
         killed = await stack.enter_async_context(a_process(server, clock, store, TOKENS[:1]))
@@ -131,14 +127,14 @@ async def test_a_process_that_is_killed_strands_few_calls_until_the_window_ends(
                     await other.get_tree(TOOLS, tools.sha)
                 except RateLimited:
                     break
-            assert 1_000 - MOST_CALLS + 1 == world.count("tree")
+            assert 1_000 - MAX_SHARE_CALLS + 1 == world.count("tree")
             clock.time += 3_600
             await other.get_tree(TOOLS, tools.sha)
     assert over_budget(world) == []
 
 
-async def test_metrics_say_what_is_left_and_never_of_which_token(registry, github) -> None:
-    """G33: by a key and by resource, as the log calls it; a window that is over has no number."""
+async def test_budget_metrics_hide_the_token(registry, github) -> None:
+    """G33."""
     github.add_token(TOKENS[0], limit=100)
     tools = github.add_repository("acme/tools", a_repository("pdf"))
     given = {"github_tokens": (SecretStr(TOKENS[0]), SecretStr(TOKENS[1]))}
@@ -148,8 +144,8 @@ async def test_metrics_say_what_is_left_and_never_of_which_token(registry, githu
                 await other.app.github.get_tree(TOOLS, tools.sha)
             during = (await registry.client.get("/metrics")).text
         after = (await registry.client.get("/metrics")).text
-    (refused,) = {each["token"] for each in logs if "GitHub refuses" in each["event"]}
-    keys = {other.app.github.budget.key_of(each)[:8] for each in other.app.github.budget.all()}
+    (refused,) = {each["token"] for each in logs if "GitHub rejected" in each["event"]}
+    keys = {other.app.github.budget.key_of(each)[:8] for each in other.app.github.budget.identities()}
     labels = {f'resource="core",token="{key}"' for key in keys - {refused}}
     assert series(during, "assay_github_calls_left").keys() >= labels
     assert [series(during, "assay_github_calls_left")[label] for label in labels] == [75]
@@ -160,8 +156,8 @@ async def test_metrics_say_what_is_left_and_never_of_which_token(registry, githu
     assert series((await registry.client.get("/metrics")).text, "assay_github_calls_left") == {}
 
 
-async def test_a_pause_that_one_process_is_asked_for_is_kept_by_all(world, tools, server, clock, store) -> None:
-    """G34: a secondary limit is the token's, not the process's."""
+async def test_secondary_limit_applies_to_all_processes(world, tools, server, clock, store) -> None:
+    """G34."""
     world.add_token(TOKENS[0])
     async with a_process(server, clock, store, TOKENS[:1]) as one, a_process(server, clock, store, TOKENS[:1]) as other:
         await other.get_repository(TOOLS)
@@ -178,10 +174,8 @@ async def test_a_pause_that_one_process_is_asked_for_is_kept_by_all(world, tools
         assert (await other.get_repository(TOOLS)).stars == 7
 
 
-async def test_a_token_that_github_refuses_is_put_aside_by_all_and_never_named(
-    world, tools, server, clock, store
-) -> None:
-    """G33, G84: the log says which of how many, the table knows a key; neither has the token."""
+async def test_refused_token_is_set_aside_by_all_and_never_named(world, tools, server, clock, store) -> None:
+    """G33, G84."""
     world.add_token(TOKENS[1])
     with structlog.testing.capture_logs() as logs:
         async with a_process(server, clock, store, TOKENS[:2]) as one:
@@ -204,25 +198,23 @@ async def test_a_token_that_github_refuses_is_put_aside_by_all_and_never_named(
     assert not [token for token in TOKENS if token in kept + str(logs)]
 
 
-async def test_searching_and_asking_have_budgets_of_their_own(world, tools, server, clock, store) -> None:
-    """GitHub counts search, code search and the rest apart: one used up leaves the others."""
+async def test_resources_have_separate_budgets(world, tools, server, clock, store) -> None:
     world.add_token(TOKENS[0], search_limit=2, code_search_limit=1)
     async with a_process(server, clock, store, TOKENS[:1]) as github:
         found = f"{github.urls.api}/search/repositories?q=tools"
         for _ in range(2):
-            await github.get(found, Found, remember=False)
+            await github.get(found, Found, cached=False)
         with pytest.raises(RateLimited) as raised:
-            await github.get(found, Found, remember=False)
+            await github.get(found, Found, cached=False)
         assert raised.value.retry_after_seconds <= 60
-        await github.get(f"{github.urls.api}/search/code?q=filename:SKILL.md", Found, remember=False)
+        await github.get(f"{github.urls.api}/search/code?q=filename:SKILL.md", Found, cached=False)
         await github.get_tree(TOOLS, tools.sha)
         clock.time += 60
-        await github.get(found, Found, remember=False)
+        await github.get(found, Found, cached=False)
     assert over_budget(world) == []
 
 
-async def test_calls_that_somebody_else_made_with_the_token_are_noticed(world, tools, server, clock, store) -> None:
-    """The same token may be used elsewhere: GitHub's word counts, and is passed on."""
+async def test_external_use_of_a_token_is_noticed(world, tools, server, clock, store) -> None:
     world.add_token(TOKENS[0], limit=100)
     async with a_process(server, clock, store, TOKENS[:1]) as one, a_process(server, clock, store, TOKENS[:1]) as other:
         await one.get_tree(TOOLS, tools.sha)
@@ -234,8 +226,8 @@ async def test_calls_that_somebody_else_made_with_the_token_are_noticed(world, t
     assert len(over_budget(world)) == 1
 
 
-async def test_without_the_database_each_goes_on_with_what_github_says(world, tools, server, clock, store) -> None:
-    """G33: the budget is a courtesy; that nobody can be asked about it stops nothing."""
+async def test_budget_without_the_database(world, tools, server, clock, store) -> None:
+    """G33: falls back to GitHub's headers."""
     world.add_token(TOKENS[0], limit=30)
     async with a_process(server, clock, store, TOKENS[:1]) as github:
         await github.get_tree(TOOLS, tools.sha)
@@ -250,10 +242,8 @@ async def test_without_the_database_each_goes_on_with_what_github_says(world, to
     assert over_budget(world) == []
 
 
-async def test_an_answer_that_one_process_got_is_asked_for_conditionally_by_another(
-    world, tools, server, clock, store
-) -> None:
-    """G35: a crawl on ten machines pays for each answer once."""
+async def test_cached_responses_are_shared(world, tools, server, clock, store) -> None:
+    """G35."""
     world.add_token(TOKENS[0])
     async with a_process(server, clock, store, TOKENS[:1]) as one:
         await one.get_repository(TOOLS)

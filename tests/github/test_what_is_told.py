@@ -1,4 +1,4 @@
-"""What people are told when GitHub says no: each kind of no is itself, and no token is ever part of it."""
+"""Errors shown to people when GitHub refuses."""
 
 import io
 import logging
@@ -18,7 +18,7 @@ TOKEN = "a-very-secret-token"
 
 @dataclass(frozen=True)
 class No:
-    """A refusal of GitHub's, the code and status that the submitter sees, and where the submission ends."""
+    """A refusal by GitHub, and the resulting code, status and state."""
 
     status: int
     code: str
@@ -38,8 +38,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("no", REFUSALS, ids=lambda no: str(no.status))
-async def test_each_no_is_itself_in_the_answer_and_in_the_queue(registry: Registry, no: No) -> None:
-    """G36: a whole repository is refused while one waits, a skill by the worker; neither says "no skill"."""
+async def test_each_refusal_has_its_own_code(registry: Registry, no: No) -> None:
+    """G36: in the response and in the queue."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     registry.github.fail("repo", no.status, times=None)
     body = {"repoUrl": f"{registry.web_url}/acme/tools"}
@@ -52,9 +52,10 @@ async def test_each_no_is_itself_in_the_answer_and_in_the_queue(registry: Regist
     assert (told["state"], told["reason"]["code"]) == (no.state, no.code)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["primary", "secondary"])
-async def test_a_limit_is_a_delay_and_no_attempt(registry: Registry, kind: str) -> None:
-    """G34: the submission waits in line with the reason; when the limit is over, it is published."""
+async def test_rate_limit_delays_without_an_attempt(registry: Registry, kind: str) -> None:
+    """G34."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     if kind == "primary":
         registry.github.fail("repo", 429, retry_after=1, times=2)
@@ -68,8 +69,9 @@ async def test_a_limit_is_a_delay_and_no_attempt(registry: Registry, kind: str) 
     assert (told["state"], told["attempts"]) == ("PUBLISHED", 0)
 
 
-async def test_a_renamed_repository_is_listed_under_its_new_name(registry: Registry) -> None:
-    """G54: the redirect is followed, and the new name is what the listing has."""
+@pytest.mark.process
+async def test_renamed_repository_is_listed_under_its_new_name(registry: Registry) -> None:
+    """G54."""
     tools = registry.github.add_repository("acme/tools", a_repository("pdf"))
     tools.rename("umbrella/kit")
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -77,10 +79,8 @@ async def test_a_renamed_repository_is_listed_under_its_new_name(registry: Regis
     assert (await registry.client.get("/api/v1/skills/umbrella/kit/pdf")).status_code == 200
 
 
-async def test_a_token_is_in_no_answer_log_or_trace_and_goes_to_no_other_host(
-    settings: Settings, github: FakeGitHub, caplog: pytest.LogCaptureFixture
-) -> None:
-    """G32, G84: however GitHub fails, also when it sends us to another host."""
+async def test_token_never_leaks(settings: Settings, github: FakeGitHub, caplog: pytest.LogCaptureFixture) -> None:
+    """G32, G84: into responses, logs, traces or other hosts."""
     github.add_token(TOKEN)
     tools = github.add_repository("acme/tools", a_repository("pdf"))
     elsewhere = FakeGitHub()
@@ -118,4 +118,4 @@ async def test_a_token_is_in_no_answer_log_or_trace_and_goes_to_no_other_host(
     assert {call.token for call in github.calls if call.host == "api"} == {TOKEN}
     assert elsewhere.count() == 0
     assert TOKEN not in "".join(said) + lines.getvalue() + caplog.text
-    assert "GitHub refuses token 1 of 1" in lines.getvalue()
+    assert "GitHub rejected token 1 of 1" in lines.getvalue()

@@ -1,8 +1,10 @@
-"""A skill that looked harmless is found out after it was published: it is gone everywhere, and everybody learns why."""
+"""A published skill turns out to be malicious and is withdrawn everywhere."""
 
 from typing import Any
 
-from tests.support.deepscan.deliveries import CRITICAL, HandNode, publish
+import pytest
+
+from tests.support.deepscan.deliveries import CRITICAL, ManualNode, publish
 from tests.support.edge_copies import bring_level, contents_of
 from tests.support.edge_stores import edge, edge_url, redis_server
 from tests.support.registry import Registry
@@ -10,30 +12,32 @@ from tests.support.skills import a_skill
 from tests.support.streams import reading, serving
 from tests.support.web.people import audit_of
 
+pytestmark = pytest.mark.process
+
 __all__ = ["edge", "edge_url", "redis_server"]
 
 
 async def feed(registry: Registry) -> list[dict[str, Any]]:
-    """What mirrors read."""
+    """Return the change feed."""
     return (await registry.client.get("/api/v1/changes")).json()["changes"]
 
 
 async def find_out(registry: Registry) -> dict[str, Any]:
-    """A node delivers a critical finding that is sure."""
-    node = HandNode(registry)
+    """Deliver a confirmed critical finding from a scan node."""
+    node = ManualNode(registry)
     work = await node.claim()
-    answer = await node.deliver(node.result(work, findings=[CRITICAL], place=len(work["scans"]) - 1))
+    answer = await node.deliver(node.result(work, findings=[CRITICAL], position=len(work["scans"]) - 1))
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def test_a_critical_finding_takes_the_skill_down_everywhere(registry: Registry, edge: Any) -> None:
-    """G49: API, search, copy at the edge, feed, page and queue agree within the request, and say why."""
+async def test_confirmed_critical_finding_withdraws_the_skill_everywhere(registry: Registry, edge: Any) -> None:
+    """G49: API, search, edge copy, feed, page and queue agree, with the reason."""
     served = await publish(registry)
     twin = await publish(registry, "umbrella/other", "other")
     await bring_level(registry, edge)
     assert any(key.startswith("skill:acme/tools/greet") for key in await contents_of(edge))
-    node = HandNode(registry)
+    node = ManualNode(registry)
     work = await node.claim()
     [mine] = [
         place for place, scan in enumerate(work["scans"]) if scan["contentDigest"] == served["skill"]["contentDigest"]
@@ -72,12 +76,12 @@ async def test_a_critical_finding_takes_the_skill_down_everywhere(registry: Regi
     assert (await registry.read(late["id"]))["state"] == "BLOCKED", "the same bytes under another name"
 
 
-async def test_the_last_good_version_stays(registry: Registry) -> None:
-    """G49, G52: only what was found out is withdrawn; who listens to the catalogue hears of it."""
+async def test_deep_scan_withdraws_only_the_affected_version(registry: Registry) -> None:
+    """G49, G52: subscribers are notified."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
-    node = HandNode(registry)
+    node = ManualNode(registry)
     await node.deliver(node.result(await node.claim()))
     repository.push({"SKILL.md": a_skill("greet", description="Now with more.")})
     await registry.submit("acme/tools", "greet")
@@ -98,10 +102,10 @@ async def test_the_last_good_version_stays(registry: Registry) -> None:
     assert {each["version"]: each["status"] for each in served["versions"]} == {"1.0.1": "withdrawn", "1.0.0": "live"}
 
 
-async def test_a_finding_that_is_not_sure_takes_nothing_down(registry: Registry) -> None:
-    """G49: what a tool only suspects is shown to people and withdraws nothing."""
+async def test_unconfirmed_finding_withdraws_nothing(registry: Registry) -> None:
+    """G49: it is shown."""
     await publish(registry)
-    node = HandNode(registry)
+    node = ManualNode(registry)
     doubtful = [CRITICAL | {"confidence": 0.89}, CRITICAL | {"severity": "high", "confidence": 1.0}]
     answer = await node.deliver(node.result(await node.claim(), findings=doubtful))
     assert answer.json()["withdrawn"] == []

@@ -1,53 +1,26 @@
-"""Live events across processes: whoever posts, works and serves, a listener hears the same story."""
+"""Live events across processes."""
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.journeys.test_many_processes import a_free_port
 from tests.support.processes import a_process, until
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_repository
 from tests.support.streams import PATIENCE_SECONDS, Event, Reader, changes_of_the_queue, reading
-from tests.support.warm import Command
+from tests.support.web.process import Web, a_web
 
-
-@dataclass
-class Web:
-    """A process that answers HTTP."""
-
-    process: Command
-    url: str
-    log: Path
-
-    async def is_ready(self) -> bool:
-        """Whether it answers."""
-        async with httpx.AsyncClient(base_url=self.url) as client:
-            try:
-                return (await client.get("/readyz")).status_code == 200
-            except httpx.TransportError:
-                return False
-
-
-@contextmanager
-def a_web(registry: Registry, folder: Path, port: int | None = None) -> Iterator[Web]:
-    """`assay web`, on a port of its own unless one is given."""
-    port = port or a_free_port()
-    settings = registry.app.settings.model_copy(update={"port": port})
-    log = folder / f"web-{port}.log"
-    with a_process("web", settings, log) as process:
-        yield Web(process, f"http://127.0.0.1:{port}", log)
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture
 async def webs(registry: Registry, tmp_path: Path) -> AsyncIterator[tuple[Web, Web]]:
-    """Two processes of one registry, and nobody who works yet."""
+    """Start two web processes of one registry, without a worker."""
     with ExitStack() as stack:
         first, second = (stack.enter_context(a_web(registry, tmp_path)) for _ in range(2))
         for web in (first, second):
@@ -56,7 +29,7 @@ async def webs(registry: Registry, tmp_path: Path) -> AsyncIterator[tuple[Web, W
 
 
 async def post(registry: Registry, web: Web, repository: str, path: str = "SKILL.md") -> str:
-    """Hand in a skill."""
+    """Submit a skill."""
     body = {"repoUrl": f"{registry.web_url}/{repository}", "skillPath": path}
     async with httpx.AsyncClient(base_url=web.url, timeout=30) as client:
         answer = await client.post("/api/v1/submissions", json=body)
@@ -65,7 +38,7 @@ async def post(registry: Registry, web: Web, repository: str, path: str = "SKILL
 
 
 async def until_state(stream: Reader, *states: str) -> list[Event]:
-    """All events up to those with which submissions have arrived in these states."""
+    """Return all events until submissions reach these states."""
     left, seen = sorted(states), []
     while left:
         seen.append(await stream.next())
@@ -75,14 +48,14 @@ async def until_state(stream: Reader, *states: str) -> list[Event]:
 
 
 def ids(events: list[Event]) -> list[int]:
-    """The serials told, each once: two events of one change count as one."""
+    """Return the serials received; two events of one change count once."""
     return [int(event.id) for event in events if event.name != "scan_complete"]
 
 
-async def test_a_listener_of_one_web_hears_what_is_posted_to_the_other(
+async def test_events_reach_subscribers_of_other_processes(
     registry: Registry, webs: tuple[Web, Web], tmp_path: Path
 ) -> None:
-    """G73: posted to one process, worked on by another, heard from a third, from its creation to its verdict."""
+    """G73: posted to one process, processed by another, received from a third."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     first, second = webs
@@ -107,8 +80,8 @@ async def test_a_listener_of_one_web_hears_what_is_posted_to_the_other(
     assert refused.data["reason"]
 
 
-async def test_a_web_that_stops_ends_its_streams_and_nothing_is_lost(registry: Registry, webs: tuple[Web, Web]) -> None:
-    """G74: a graceful stop does not wait for streams; their listeners go on at another process where they were."""
+async def test_graceful_stop_ends_streams_without_loss(registry: Registry, webs: tuple[Web, Web]) -> None:
+    """G74: clients resume at another process."""
     first, second = webs
     async with reading(first.url) as stream, reading(first.url) as quiet:
         await post(registry, second, "acme/one")
@@ -126,8 +99,8 @@ async def test_a_web_that_stops_ends_its_streams_and_nothing_is_lost(registry: R
         assert [event.id for event in await stream.take(1)] == ["2"]
 
 
-async def test_a_web_that_is_killed_loses_nothing(registry: Registry, webs: tuple[Web, Web]) -> None:
-    """G74: what happens between the loss of a connection and the next one is replayed, by whichever process."""
+async def test_killed_web_process_loses_no_events(registry: Registry, webs: tuple[Web, Web]) -> None:
+    """G74: missed events are replayed by any process."""
     first, second = webs
     async with reading(first.url) as stream:
         await post(registry, second, "acme/one")

@@ -1,23 +1,19 @@
-"""Several processes of each kind on one database are one registry."""
+"""Several processes of each kind form one registry."""
 
-import socket
 from pathlib import Path
 
 import httpx
+import pytest
 
-from tests.support.processes import a_process, until
+from tests.support.processes import a_free_port, a_process, until
 from tests.support.registry import Registry
 from tests.support.skills import a_repository
 
-
-def a_free_port() -> int:
-    """A port that nobody listens on at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+pytestmark = pytest.mark.process
 
 
-async def test_two_webs_and_two_workers_are_one_registry(registry: Registry, tmp_path: Path) -> None:
-    """Design §2: what is submitted to one web process is worked on by any worker and served by the other web."""
+async def test_two_web_and_two_worker_processes_form_one_registry(registry: Registry, tmp_path: Path) -> None:
+    """A submission to one web process is handled by any worker and served by the other."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     settings = registry.app.settings
     ports = [a_free_port(), a_free_port()]

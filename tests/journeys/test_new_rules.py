@@ -1,26 +1,29 @@
-"""Rules of one's own: tried, made active with a restart, and everything that is published looked at by them."""
+"""Custom rules: replayed, activated by a restart, and applied to everything published."""
 
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from sqlalchemy import text
 
 from assay.maintenance.replay_ruleset import FIND_STALE
 from assay.scan.ruleset import VOCABULARY
-from tests.maintenance.test_replay_ruleset import HOUSE
 from tests.support.cli.live import assay
 from tests.support.cli.skills_here import written
 from tests.support.processes import a_process, environment, until
 from tests.support.registry import SECRET, Registry, open_registry
+from tests.support.rulesets import HOUSE
 from tests.support.skills import a_skill
+
+pytestmark = pytest.mark.process
 
 MIRROR, PLAIN = "acme/tools/mirror", "acme/tools/plain"
 
 
 def house_rules(folder: Path) -> Path:
-    """One rule more. Families that have only patterns are emptied: an engine for them takes long to make."""
+    """Add one rule and empty the pattern-only families, whose engine takes long to compile."""
     shipped = resources.files("assay.scan").joinpath("rules")
     families = {each.name: each.read_text("utf-8") for each in shipped.iterdir() if each.name.endswith(".toml")}
     emptied = [name for name, rules in families.items() if "\ncheck = " not in rules and name != VOCABULARY]
@@ -30,9 +33,9 @@ def house_rules(folder: Path) -> Path:
     )
 
 
-async def test_an_operator_makes_rules_of_their_own_active(registry: Registry, tmp_path: Path) -> None:
-    """Issue 7, 3: what they would change is told first; after a restart old verdicts are stale, everything is looked at
-    again in the background, and what the rules refuse is yanked with the reason.
+async def test_operator_activates_custom_rules(registry: Registry, tmp_path: Path) -> None:
+    """Replay shows the effect; after a restart, content is rescanned in the background and refused versions are
+    yanked with the reason.
     """
     before, house = registry.app.settings, house_rules(tmp_path / "house")
     after = before.model_copy(update={"ruleset": house})
@@ -70,21 +73,21 @@ async def test_an_operator_makes_rules_of_their_own_active(registry: Registry, t
 
 
 async def scans_of(client: httpx.AsyncClient, name: str) -> list[dict[str, Any]]:
-    """The scans of a version, newest first."""
+    """Return the scans of a version, newest first."""
     answer = await client.get(f"/api/v1/skills/{name}/versions/1.0.0/report")
     assert answer.status_code == 200, answer.text
     return answer.json()["scans"]
 
 
 async def a_minute_passes(registry: Registry) -> None:
-    """For the chore that finds what is stale."""
+    """Let the periodic job that finds stale verdicts become due."""
     async with registry.app.store.begin() as db:
         moved = "UPDATE chore SET succeeded_at = succeeded_at - interval '1 minute' WHERE name = :name"
         await db.execute(text(moved), {"name": FIND_STALE})
 
 
 async def is_looked_at(registry: Registry) -> bool:
-    """Whether both skills have a second scan, and no other look is due."""
+    """Return whether both skills have been rescanned and none is due."""
     async with registry.app.store.begin() as db:
         waiting = (await db.execute(text("SELECT count(*) FROM second_look"))).scalar_one()
     counted = [len(await scans_of(registry.client, name)) for name in (MIRROR, PLAIN)]

@@ -1,12 +1,16 @@
-"""One skill travels the whole way, as its author and its users see it."""
+"""One skill from submission to serving."""
+
+import pytest
 
 from assay.certify.hallmark import open_hallmark
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_repository, a_skill
 
+pytestmark = pytest.mark.process
 
-async def test_a_good_skill_is_served_with_a_hallmark_that_can_be_checked(registry: Registry) -> None:
-    """G3, G62: after publishing it is listed, found by name and by repository, and provable."""
+
+async def test_good_skill_is_published_with_a_verifiable_hallmark(registry: Registry) -> None:
+    """G3, G62: listed, and found by name and repository."""
     repository = registry.github.add_repository(
         "Acme/Tools", files=a_repository("pdf"), default_branch="trunk", stars=7
     )
@@ -41,8 +45,8 @@ async def test_a_good_skill_is_served_with_a_hallmark_that_can_be_checked(regist
         assert [hit["name"] for hit in hits] == ["acme/tools/pdf"], words
 
 
-async def test_a_bad_skill_is_refused_with_rule_file_and_line(registry: Registry) -> None:
-    """G13: the author learns which rule fired, where, and what to do; nothing is listed."""
+async def test_bad_skill_is_refused_with_rule_file_and_line(registry: Registry) -> None:
+    """G13: with the remedy; nothing is listed."""
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     accepted = await registry.submit("mallory/kit", "steal")
     await registry.work()
@@ -56,8 +60,8 @@ async def test_a_bad_skill_is_refused_with_rule_file_and_line(registry: Registry
     assert (await registry.client.get("/api/v1/skills")).json()["total"] == 0
 
 
-async def test_new_content_makes_a_new_version_and_the_same_content_does_not(registry: Registry) -> None:
-    """G50: a version exists exactly if the content changed, however often it is submitted."""
+async def test_new_content_creates_a_version_and_unchanged_content_does_not(registry: Registry) -> None:
+    """G50."""
     repository = registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     first = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     await registry.work()
@@ -77,8 +81,8 @@ async def test_new_content_makes_a_new_version_and_the_same_content_does_not(reg
     assert served["skill"]["description"] == "Reads PDF files."
 
 
-async def test_the_live_version_stays_while_a_bad_one_is_refused(registry: Registry) -> None:
-    """G52: a refused update does not take the good version away."""
+async def test_live_version_stays_when_an_update_is_refused(registry: Registry) -> None:
+    """G52."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     accepted = await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -91,8 +95,8 @@ async def test_the_live_version_stays_while_a_bad_one_is_refused(registry: Regis
     assert [file["path"] for file in served["files"]] == ["SKILL.md"]
 
 
-async def test_all_skills_of_a_repository_share_one_look_up_and_one_archive(registry: Registry) -> None:
-    """G35: many skills of one commit cost two API calls and one download."""
+async def test_skills_of_a_repository_share_one_lookup_and_archive(registry: Registry) -> None:
+    """G35: two API calls and one download."""
     names = [f"skill-{number}" for number in range(40)]
     registry.github.add_repository("acme/many", files=a_repository(*names))
     for name in names:

@@ -1,4 +1,4 @@
-"""Known bytes that are examined again: listing, version and hallmark say what the newest verdict says, and the same."""
+"""Recertification: listing, version and hallmark follow the newest verdict."""
 
 import base64
 from dataclasses import replace
@@ -6,16 +6,19 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+import pytest
 
-from tests.support.deepscan.deliveries import CRITICAL, HandNode
+from tests.support.deepscan.deliveries import CRITICAL, ManualNode
 from tests.support.fake_llm import FakeModel
 from tests.support.registry import Registry
 from tests.support.review_cases import a_doubtful_skill, decide
 from tests.support.skills import a_skill
 
+pytestmark = pytest.mark.process
+
 
 async def certified(registry: Registry, name: str) -> tuple[Any, ...]:
-    """What the hallmark of the only version says; listing and version must say the same, of the first commit."""
+    """Return the content of the hallmark after comparing it with listing and version."""
     served = (await registry.client.get(f"/api/v1/skills/{name}")).json()
     skill, [version] = served["skill"], served["versions"]
     predicate = msgspec.json.decode(base64.b64decode(version["hallmark"]["payload"]))["predicate"]
@@ -29,13 +32,13 @@ async def certified(registry: Registry, name: str) -> tuple[Any, ...]:
 
 
 def asking(registry: Registry) -> Registry:
-    """The same registry with a policy that approves nothing fast."""
+    """Return the registry with a policy without fast approval."""
     policy = replace(registry.tools.policy, fast_approve_threshold=100)
     return replace(registry, tools=replace(registry.tools, policy=policy))
 
 
-async def test_the_newest_verdict_is_signed_for_the_version_as_it_was(judged: Registry, model: FakeModel) -> None:
-    """G45: neither does an old hallmark stand beside a new tier, nor is what the judge said lost."""
+async def test_newest_verdict_is_signed(judged: Registry, model: FakeModel) -> None:
+    """G45: for the version as it was."""
     files = {"skills/greet/SKILL.md": a_skill("greet"), "skills/greet/run.py": "print('hello')\n"}
     repository = judged.github.add_repository("acme/tools", files=files)
     await judged.submit("acme/tools", "greet", "skills/greet/SKILL.md")
@@ -53,7 +56,7 @@ async def test_the_newest_verdict_is_signed_for_the_version_as_it_was(judged: Re
 
 
 async def test_trust_falls_back_with_the_version(judged: Registry) -> None:
-    """G45, G52: in the transaction that takes the live version away, the listing has tier and trust of the one before."""
+    """G45, G52."""
     repository = judged.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await judged.submit("acme/tools", "greet")
     await judged.work()
@@ -62,7 +65,7 @@ async def test_trust_falls_back_with_the_version(judged: Registry) -> None:
     await judged.submit("acme/tools", "greet")
     await judged.work()
     assert await standing(judged) == ("1.0.1", "SCANNED", 60, "T2")
-    node = HandNode(judged)
+    node = ManualNode(judged)
     work, live = await node.claim(), (await judged.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]
     places = [scan["contentDigest"] for scan in work["scans"]]
     answer = await node.deliver(node.result(work, places.index(live["contentDigest"]), findings=[CRITICAL]))
@@ -71,13 +74,13 @@ async def test_trust_falls_back_with_the_version(judged: Registry) -> None:
 
 
 async def standing(registry: Registry) -> tuple[Any, ...]:
-    """What a listing is worth at the moment."""
+    """Return tier and trust of a listing."""
     skill = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]
     return tuple(skill[name] for name in ("currentVersion", "certTier", "trustScore", "trustTier"))
 
 
-async def test_what_a_person_approved_stays_so_whoever_submits_it(registry: Registry) -> None:
-    """Another spelling of the name is another submission of the same listing, and no reviewer is asked twice."""
+async def test_approval_is_kept_for_other_submissions(registry: Registry) -> None:
+    """another spelling of the name does not need another review."""
     files = {f"skills/tidy/{path}": text for path, text in a_doubtful_skill().items()}
     registry.github.add_repository("acme/tools", files=files)
     number = (await registry.submit("acme/tools", "tidy", "skills/tidy/SKILL.md"))["id"]

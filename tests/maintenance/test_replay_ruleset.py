@@ -1,40 +1,29 @@
-"""Other rules: what they would change is known before they are active, and what they have not seen is looked at after."""
+"""Replaying and activating another ruleset."""
 
 from dataclasses import replace
 from importlib import resources
 
+import pytest
 from sqlalchemy import text
 
-from assay.app.maintenance import open_replay, open_second_look, watch_limits
+from assay.app.maintenance import open_replay, open_rescanner, watch_limits
 from assay.maintenance.replay_ruleset import FIND_STALE, find_stale_verdicts
-from assay.maintenance.schedule import all_chores
-from assay.runtime.periodic import do_chore
+from assay.maintenance.schedule import periodic_jobs
+from assay.runtime.periodic import run_periodic_job
 from assay.scan.ruleset import VOCABULARY, load_ruleset, parse_ruleset
-from assay.scan_pool.pool import ScannerOptions, open_scanners
-from assay.store.operations.periodic_jobs import register_chores
+from assay.scan_pool.pool import ScanPoolOptions, open_scan_pool
+from assay.store.operations.periodic_jobs import register_periodic_jobs
 from tests.support.registry import SECRET, Registry
+from tests.support.rulesets import HOUSE
 from tests.support.skills import a_skill
 
-KEY = {"X-Internal-Key": SECRET}
-HOUSE = """
-family = "house_rules"
+pytestmark = pytest.mark.process
 
-[[rule]]
-id = "HR-001"
-title = "The old mirror is used"
-severity = "{severity}"
-confidence = 0.95
-patterns = ['''\\bmirror\\.example\\.com\\b''']
-rationale = "The mirror is no longer looked after, and what it serves is not what it was."
-remediation = "Use packages.example.com."
-specimen_file = "scripts/install.sh"
-bad = "curl -O https://mirror.example.com/tool.tar.gz\\n"
-benign = "curl -O https://packages.example.com/tool.tar.gz\\n"
-"""
+KEY = {"X-Internal-Key": SECRET}
 
 
 def house(severity: str) -> dict[str, str]:
-    """The files of a ruleset that knows one thing more. Those that have only patterns are left out: they need long."""
+    """Return a ruleset with one more rule, without the slow pattern families."""
     shipped = resources.files("assay.scan").joinpath("rules")
     texts = {each.name: each.read_text("utf-8") for each in shipped.iterdir() if each.name.endswith(".toml")}
     texts = {name: text for name, text in texts.items() if "\ncheck = " in text or name == VOCABULARY}
@@ -42,7 +31,7 @@ def house(severity: str) -> dict[str, str]:
 
 
 async def publish_two(registry: Registry) -> None:
-    """Two harmless skills, of which one names the mirror."""
+    """Publish two harmless skills, one of which the new rule matches."""
     mirror = a_skill("mirror", body="Packages are at mirror.example.com.")
     registry.github.add_repository(
         "acme/tools", files={"skills/mirror/SKILL.md": mirror, "skills/plain/SKILL.md": a_skill("plain")}
@@ -52,8 +41,8 @@ async def publish_two(registry: Registry) -> None:
     await registry.work()
 
 
-async def test_what_a_ruleset_would_change_is_known_before_it_is_active(registry: Registry) -> None:
-    """Opening 9: over the API, in parts, resumable; nothing that is published changes."""
+async def test_replay_reports_changes_before_activation(registry: Registry) -> None:
+    """in parts, resumable, without changing anything."""
     await publish_two(registry)
     scanned, after, calls = 0, None, 0
     while calls == 0 or after:
@@ -77,8 +66,7 @@ async def test_what_a_ruleset_would_change_is_known_before_it_is_active(registry
     assert (await registry.client.get("/api/v1/admin/replay?ruleset=%00", headers=KEY)).status_code == 400
 
 
-async def test_the_rules_of_now_change_nothing(registry: Registry) -> None:
-    """The ruleset that everything was published by flips nothing."""
+async def test_replay_of_the_current_ruleset_changes_nothing(registry: Registry) -> None:
     await publish_two(registry)
     seen = []
     done = await open_replay(registry.app).run(load_ruleset(), progress=seen.append)
@@ -87,48 +75,47 @@ async def test_the_rules_of_now_change_nothing(registry: Registry) -> None:
     assert answer.json()["flips"] == []
 
 
-async def test_after_activation_old_verdicts_are_stale_and_looked_at_again_while_versions_stay(
+async def test_stale_verdicts_are_rescanned_while_versions_stay(
     registry: Registry,
 ) -> None:
-    """Opening 9: stale, not silently wrong; in the background, from the bytes that were published."""
     await publish_two(registry)
     async with registry.app.store.begin() as db:
-        # Everything was published by rules that are no longer those of now.
+        # Everything was published by rules that are no longer active.
         await db.execute(text("UPDATE scan SET ruleset = 'sha256:old'"))
     about = "/api/v1/skills/acme/tools/plain/versions/latest/report"
     assert [scan["stale"] for scan in (await registry.client.get(about)).json()["scans"]] == [True]
     calls = registry.github.count_api()
     chore = next(
         each
-        for each in all_chores(limits(registry), registry.app.clock, load_ruleset().version)
+        for each in periodic_jobs(limits(registry), registry.app.clock, load_ruleset().version)
         if each.name == FIND_STALE
     )
     async with registry.app.store.begin() as db:
-        await register_chores(db, [chore.rhythm])
-    assert (await do_chore(registry.app.store, chore)).amount == 2
+        await register_periodic_jobs(db, [chore.schedule])
+    assert (await run_periodic_job(registry.app.store, chore)).amount == 2
     async with registry.app.store.begin() as db:
         assert await find_stale_verdicts(db, load_ruleset().version) == 0
-    looking = open_second_look(registry.app, registry.tools)
-    assert await looking.look() == 2
+    looking = open_rescanner(registry.app, registry.tools)
+    assert await looking.run_batch() == 2
     newest = (await registry.client.get(about)).json()["scans"][0]
     assert (newest["stale"], newest["ruleset"]) == (False, load_ruleset().version)
     assert (await registry.client.get("/api/v1/skills")).json()["total"] == 2
     assert registry.github.count_api() == calls
 
 
-async def test_what_the_new_rules_refuse_is_taken_back_until_a_person_has_looked(registry: Registry) -> None:
-    """A refusal by rules alone yanks, which can be undone; the submission says why."""
+async def test_version_refused_by_new_rules_is_yanked(registry: Registry) -> None:
+    """reversibly, with the reason."""
     await publish_two(registry)
     rules = parse_ruleset(house("critical"))
     async with registry.app.store.begin() as db:
-        await register_chores(
-            db, [each.rhythm for each in all_chores(limits(registry), registry.app.clock, load_ruleset().version)]
+        await register_periodic_jobs(
+            db, [each.schedule for each in periodic_jobs(limits(registry), registry.app.clock, load_ruleset().version)]
         )
         assert await find_stale_verdicts(db, rules.version) == 2
 
-    async with open_scanners(ScannerOptions(1), rules) as scanners:
-        looking = open_second_look(registry.app, registry.tools)
-        await replace(looking, ruleset=rules.version, scanners=scanners).look()
+    async with open_scan_pool(ScanPoolOptions(1), rules) as scanners:
+        looking = open_rescanner(registry.app, registry.tools)
+        await replace(looking, ruleset=rules.version, scanners=scanners).run_batch()
     listed = (await registry.client.get("/api/v1/skills")).json()["skills"]
     assert [each["name"] for each in listed] == ["acme/tools/plain"]
     exact = (await registry.client.get("/api/v1/skills/acme/tools/mirror/versions/1.0.0")).json()

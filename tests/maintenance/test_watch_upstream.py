@@ -1,4 +1,4 @@
-"""Watching the sources: what changes is looked at again, what is gone is taken down, and nothing is asked twice."""
+"""Watching upstream repositories."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from assay.maintenance.watch_upstream import Watch
+from assay.maintenance.watch_upstream import UpstreamWatcher
 from tests.support.archives import a_zip
 from tests.support.catalogue import agree, changes
 from tests.support.fake_github import FakeRepository
 from tests.support.registry import SECRET, Registry, open_registry
 from tests.support.skills import a_skill
+
+pytestmark = pytest.mark.process
 
 Look = Callable[[], Awaitable[int]]
 NAME = "acme/tools/greet"
@@ -21,23 +23,23 @@ KEY = {"X-Internal-Key": SECRET}
 
 @pytest.fixture
 def look(registry: Registry) -> Look:
-    """Everything is due, and looked at once; what is missing is missing for good."""
+    """Make everything due and check it once, without a grace period."""
 
     async def look_now() -> int:
         async with registry.app.store.begin() as db:
             await db.execute(text("UPDATE upstream_check SET due_at = now()"))
-        return await a_watch(registry).look()
+        return await a_watch(registry).run_batch()
 
     return look_now
 
 
-def a_watch(registry: Registry, grace: timedelta = timedelta(0)) -> Watch:
-    """As a worker has it."""
-    return Watch(registry.app.store, registry.app.github, registry.app.clock, timedelta(hours=6), grace)
+def a_watch(registry: Registry, grace: timedelta = timedelta(0)) -> UpstreamWatcher:
+    """Return a watch as a worker builds it."""
+    return UpstreamWatcher(registry.app.store, registry.app.github, registry.app.clock, timedelta(hours=6), grace)
 
 
 async def a_listing(registry: Registry) -> FakeRepository:
-    """A repository with one skill, listed."""
+    """Publish a repository with one skill."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -45,13 +47,13 @@ async def a_listing(registry: Registry) -> FakeRepository:
 
 
 async def the_skill(registry: Registry, name: str = NAME) -> dict[str, Any]:
-    """What is said of it, or of why it is gone."""
+    """Return the listing, or the reason it is gone."""
     answer = (await registry.client.get(f"/api/v1/skills/{name}")).json()
     return answer.get("skill", answer)
 
 
-async def test_what_changed_is_a_new_version_and_the_old_one_stays_until_then(registry: Registry, look: Look) -> None:
-    """G52, G53: nobody has to submit it again; until it is examined the last good version is live."""
+async def test_changed_repository_creates_a_version(registry: Registry, look: Look) -> None:
+    """G52, G53: the old one stays live until then."""
     repository = await a_listing(registry)
     await look()
     repository.push({"SKILL.md": a_skill("greet", description="Says hello better.")})
@@ -61,8 +63,7 @@ async def test_what_changed_is_a_new_version_and_the_old_one_stays_until_then(re
     assert (await the_skill(registry))["currentVersion"] == "1.0.1"
 
 
-async def test_a_look_at_what_has_not_changed_is_free(registry: Registry, look: Look) -> None:
-    """The first look describes the source; each one after that is a conditional request that costs no call."""
+async def test_unchanged_repository_costs_no_call(registry: Registry, look: Look) -> None:
     await a_listing(registry)
     await look()
     before = len(registry.github.calls)
@@ -72,8 +73,8 @@ async def test_a_look_at_what_has_not_changed_is_free(registry: Registry, look: 
     assert [(call.route, call.status) for call in asked] == [("commit", 304)] * 5
 
 
-async def test_every_skill_of_a_repository_follows_it(registry: Registry, look: Look) -> None:
-    """G53: one skill that was submitted again does not hide from the watch that the others are old."""
+async def test_every_skill_of_a_repository_is_updated(registry: Registry, look: Look) -> None:
+    """G53."""
     files = {f"{name}/SKILL.md": a_skill(name) for name in ("one", "two", "three")}
     repository = registry.github.add_repository("acme/many", files=files)
     for name in ("one", "two", "three"):
@@ -89,8 +90,8 @@ async def test_every_skill_of_a_repository_follows_it(registry: Registry, look: 
     assert versions == {"two": "1.0.1", "three": "1.0.1"}
 
 
-async def test_a_source_that_is_gone_takes_its_listing_along(registry: Registry, look: Look) -> None:
-    """G53: with the reason, not in lists, and back when the source is back."""
+async def test_missing_repository_takes_down_its_listing(registry: Registry, look: Look) -> None:
+    """G53: and restores it on return."""
     repository = await a_listing(registry)
     repository.private = True
     await look()
@@ -106,10 +107,7 @@ async def test_a_source_that_is_gone_takes_its_listing_along(registry: Registry,
     await agree(registry, NAME)
 
 
-async def test_a_source_that_is_back_does_not_undo_what_else_keeps_its_listing_down(
-    registry: Registry, look: Look
-) -> None:
-    """The watch goes on with the others; the listing is there when it is neither missing nor blocked."""
+async def test_returning_repository_does_not_override_a_block(registry: Registry, look: Look) -> None:
     repository = await a_listing(registry)
     other = registry.github.add_repository("acme/other", files={"SKILL.md": a_skill("sing")})
     await registry.submit("acme/other", "sing")
@@ -134,8 +132,8 @@ async def test_a_source_that_is_back_does_not_undo_what_else_keeps_its_listing_d
     await agree(registry, NAME, "acme/other/sing")
 
 
-async def test_a_rate_limit_delays_the_watch_and_loses_nothing(registry: Registry, look: Look) -> None:
-    """G34, G53: who may not ask waits; nothing is taken for missing, the wait is told, and the change is found after."""
+async def test_rate_limit_delays_the_watch(registry: Registry, look: Look) -> None:
+    """G34, G53: nothing is considered missing."""
     repository = await a_listing(registry)
     await look()
     repository.push({"SKILL.md": a_skill("greet", description="Says hello better.")})
@@ -150,35 +148,35 @@ async def test_a_rate_limit_delays_the_watch_and_loses_nothing(registry: Registr
     assert health["sources"]["failing"] == 1
     assert "sources_forgotten" in [alarm["code"] for alarm in health["alarms"]]
     registry.github.limit_anonymous(100_000)
-    # Budgets are remembered until they are over, so another process asks.
+    # Budgets are cached, so use another process.
     async with open_registry(registry.app.settings, registry.github) as later:
         async with later.app.store.begin() as db:
             await db.execute(text("UPDATE upstream_check SET due_at = now()"))
-        assert await a_watch(later).look() == 1
+        assert await a_watch(later).run_batch() == 1
         await later.work()
     assert (await the_skill(registry))["currentVersion"] == "1.0.1"
     sources = (await registry.client.get("/api/v1/queue/health")).json()["sources"]
     assert sources["failing"] == 0
 
 
-async def test_one_miss_is_not_the_end(registry: Registry) -> None:
-    """G36, G53: only what is still missing when the grace is over is taken down; who does not answer is not missing."""
+async def test_single_miss_is_not_enough(registry: Registry) -> None:
+    """G36, G53: nor is an outage."""
     repository = await a_listing(registry)
     repository.private = True
     async with registry.app.store.begin() as db:
         await db.execute(text("UPDATE upstream_check SET due_at = now()"))
-    await a_watch(registry, grace=timedelta(hours=1)).look()
+    await a_watch(registry, grace=timedelta(hours=1)).run_batch()
     assert (await the_skill(registry))["name"] == NAME
     repository.private = False
     registry.github.fail("repo", 500, times=None)
     async with registry.app.store.begin() as db:
         await db.execute(text("UPDATE upstream_check SET due_at = now()"))
-    await a_watch(registry).look()
+    await a_watch(registry).run_batch()
     assert (await the_skill(registry))["name"] == NAME
 
 
-async def test_a_file_that_is_gone_takes_its_listing_along(registry: Registry, look: Look) -> None:
-    """G53: the repository is there and the skill is not."""
+async def test_removed_skill_takes_down_its_listing(registry: Registry, look: Look) -> None:
+    """G53."""
     repository = await a_listing(registry)
     await look()
     repository.push({"README.md": "Moved.", "SKILL.md": None})
@@ -192,8 +190,8 @@ async def test_a_file_that_is_gone_takes_its_listing_along(registry: Registry, l
     assert (await the_skill(registry))["currentVersion"] == "1.0.1", "the other file has become a part of it"
 
 
-async def test_a_repository_that_moves_takes_its_listings_along(registry: Registry, look: Look) -> None:
-    """G54: the new name, the new stars, and the old name leads to it."""
+async def test_moved_repository_moves_its_listings(registry: Registry, look: Look) -> None:
+    """G54."""
     repository = await a_listing(registry)
     repository.rename("umbrella/kit")
     repository.stars = 77
@@ -203,8 +201,7 @@ async def test_a_repository_that_moves_takes_its_listings_along(registry: Regist
     assert (await the_skill(registry, "umbrella/kit/greet"))["id"] == moved["id"]
 
 
-async def test_two_processes_share_the_work(registry: Registry) -> None:
-    """Each source is looked at once, by one of them."""
+async def test_processes_share_the_work(registry: Registry) -> None:
     for number in range(6):
         registry.github.add_repository(f"acme/n{number}", files={"SKILL.md": a_skill("greet", description=f"{number}")})
         await registry.submit(f"acme/n{number}", "greet")
@@ -212,12 +209,12 @@ async def test_two_processes_share_the_work(registry: Registry) -> None:
     first, second = a_watch(registry), a_watch(registry)
     async with registry.app.store.begin() as db:
         await db.execute(text("UPDATE upstream_check SET due_at = now()"))
-    assert await first.look() + await second.look() == 6
-    assert await first.look() == 0
+    assert await first.run_batch() + await second.run_batch() == 6
+    assert await first.run_batch() == 0
 
 
-async def test_health_says_how_fresh_the_listings_are(registry: Registry, look: Look) -> None:
-    """G53: how fresh they are to be, the longest unseen source, and when each was last compared, for everybody to read."""
+async def test_health_shows_the_freshness_of_listings(registry: Registry, look: Look) -> None:
+    """G53."""
     await a_listing(registry)
     await look()
     sources = (await registry.client.get("/api/v1/queue/health")).json()["sources"]
@@ -228,15 +225,15 @@ async def test_health_says_how_fresh_the_listings_are(registry: Registry, look: 
     await look()
     assert (await registry.client.get(f"/api/v1/skills/{NAME}")).json()["sourceSeenAt"] > before
     shown = await registry.client.get(f"/skills/{NAME}", headers={"Accept": "text/html"})
-    assert "Compared with its source" in shown.text
+    assert "Upstream checked" in shown.text
 
 
-async def test_what_was_uploaded_has_no_source_to_be_compared_with(registry: Registry) -> None:
-    """G53: nothing is said of a source where there is none."""
+async def test_uploads_have_no_upstream(registry: Registry) -> None:
+    """G53."""
     files = {"archive": ("greet.zip", a_zip({"greet/SKILL.md": a_skill("greet")}))}
     assert (await registry.client.post("/api/v1/submissions/upload", files=files)).status_code == 201
     await registry.work()
     listing = (await registry.client.get("/api/v1/skills/local/uploads/greet")).json()
     assert listing["sourceSeenAt"] is None
     shown = await registry.client.get("/skills/local/uploads/greet", headers={"Accept": "text/html"})
-    assert (shown.status_code, "Compared with its source" in shown.text) == (200, False)
+    assert (shown.status_code, "Upstream checked" in shown.text) == (200, False)

@@ -1,35 +1,33 @@
-"""The states and their arrows, as data."""
+"""The states and their transitions, as data."""
 
 from itertools import pairwise
 
 from assay.model.ids import new_id
 from assay.model.submission import (
     ACTIVE,
-    CATEGORIES,
     MEANING,
     REFUSED,
+    STATE_GROUPS,
     TRANSITIONS,
     State,
-    category_of,
+    group_of,
 )
 
 
-def test_every_state_has_arrows_a_meaning_and_one_category() -> None:
-    """Nothing is undefined, and nothing is counted twice."""
+def test_every_state_has_transitions_a_meaning_and_a_category() -> None:
     assert set(TRANSITIONS) == set(MEANING) == set(State)
-    grouped = [state for states in CATEGORIES.values() for state in states]
+    grouped = [state for states in STATE_GROUPS.values() for state in states]
     assert sorted(grouped) == sorted(State)
-    assert all(state in CATEGORIES[category_of(state)] for state in State)
+    assert all(state in STATE_GROUPS[group_of(state)] for state in State)
 
 
 def test_every_state_can_be_reached_and_left() -> None:
-    """No dead end that only a database console could open again."""
     assert all(TRANSITIONS[state] for state in State)
     assert set().union(*TRANSITIONS.values()) == set(State)
 
 
-def test_published_is_left_only_for_a_new_look_or_the_blocklist() -> None:
-    """G4: no arrow leads from PUBLISHED to a refusal."""
+def test_published_is_left_only_for_rescan_or_block() -> None:
+    """G4."""
     assert TRANSITIONS[State.PUBLISHED] == {State.RECEIVED, State.BLOCKED}
     assert not ACTIVE & REFUSED
 

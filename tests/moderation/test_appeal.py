@@ -1,4 +1,4 @@
-"""The author of what was refused asks for a person: once, in bounded words, and reads the answer."""
+"""Appeals: once per content, bounded, and answered."""
 
 from typing import Any
 
@@ -9,12 +9,14 @@ from tests.support.registry import Registry
 from tests.support.review_cases import KEY, REVIEWS, a_doubtful_skill, decide, look, refused_skill, waiting
 from tests.support.web.people import PAGE, a_browser, audit_of, cookies_of, signed_in
 
+pytestmark = pytest.mark.process
+
 TEXT = "The host is <script>ours()</script>.\n\u202eAnd nothing is sent."
 MALLORY = 77
 
 
 async def appeal(registry: Registry, number: str, login: str = "mallory", text: str = TEXT, **given: Any) -> Any:
-    """Somebody appeals."""
+    """Send an appeal."""
     async with a_browser(registry.app) as browser:
         browser.cookies.update(
             cookies_of(await signed_in(registry.app, login, github_id=given.pop("github_id", MALLORY)))
@@ -22,8 +24,8 @@ async def appeal(registry: Registry, number: str, login: str = "mallory", text: 
         return await browser.post(f"/api/v1/submissions/{number}/appeal", json={"text": text} | given)
 
 
-async def test_appealed_and_approved(registry: Registry) -> None:
-    """A refusal comes to the reviewers with the author's words, is approved, and everybody sees the answer."""
+async def test_appeal_is_reviewed_and_answered(registry: Registry) -> None:
+    """with the author's text; the answer is public."""
     number = await refused_skill(registry)
     answer = await appeal(registry, number)
     assert (answer.status_code, answer.json()["status"]) == (200, "open"), answer.text
@@ -60,8 +62,8 @@ async def test_appealed_and_approved(registry: Registry) -> None:
     ]  # fmt: skip
 
 
-async def test_refused_once_and_for_all_for_these_files(registry: Registry) -> None:
-    """A second appeal for the same files is refused; while it waits for a reviewer anyway, the state stays."""
+async def test_one_appeal_per_content(registry: Registry) -> None:
+    """an appeal while in review does not change the state."""
     number = await waiting(registry, "mallory/kit", name="tidy")
     before = (await registry.read(number))["reason"]
     assert (await appeal(registry, number)).status_code == 200
@@ -80,8 +82,7 @@ async def test_refused_once_and_for_all_for_these_files(registry: Registry) -> N
 
 
 @pytest.mark.parametrize("login", ["alice", "Mallory-2"])
-async def test_only_the_owner_or_the_submitter(registry: Registry, login: str) -> None:
-    """Nobody else, and nobody who is not signed in."""
+async def test_only_owner_or_submitter_may_appeal(registry: Registry, login: str) -> None:
     number = await refused_skill(registry)
     answer = await appeal(registry, number, login, github_id=5)
     assert (answer.status_code, answer.json()["code"]) == (403, "not_owner")
@@ -91,15 +92,13 @@ async def test_only_the_owner_or_the_submitter(registry: Registry, login: str) -
 
 
 @pytest.mark.parametrize("text", ["", "short", " \u200b" * 20, "x" * 4_001])
-async def test_words_are_bounded(registry: Registry, text: str) -> None:
-    """Too little, nothing that can be seen, too much."""
+async def test_appeal_text_is_bounded(registry: Registry, text: str) -> None:
     number = await refused_skill(registry)
     answer = await appeal(registry, number, text=text)
     assert (answer.status_code, answer.json()["code"] in ("bad_text", "bad_request")) == (400, True), answer.text
 
 
-async def test_not_too_many_a_day(registry: Registry) -> None:
-    """The eleventh is told when to come back."""
+async def test_appeals_are_rate_limited(registry: Registry) -> None:
     repositories = [f"mallory/kit{number}" for number in range(11)]
     for repository in repositories:
         registry.github.add_repository(repository, files=a_doubtful_skill(note=f"Of {repository}."))
@@ -112,8 +111,8 @@ async def test_not_too_many_a_day(registry: Registry) -> None:
     assert (await look(registry, submission))["appeal"] is None
 
 
-async def test_on_the_page_without_javascript(registry: Registry) -> None:
-    """Its author finds the form, sends it, and sees what was sent; others see no form."""
+async def test_appeal_form_without_script(registry: Registry) -> None:
+    """shown to the author only."""
     number = await refused_skill(registry)
     assert "<textarea" not in (await registry.client.get(f"/submissions/{number}", headers=PAGE)).text
     async with a_browser(registry.app) as browser:

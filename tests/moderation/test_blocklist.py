@@ -1,4 +1,4 @@
-"""The blocklist: what is on it is not served and not published, whoever is quick, and comes back when it is lifted."""
+"""The blocklist: blocked content is neither served nor published, and returns when the entry is lifted."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -6,38 +6,40 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import text
 
-from assay.model.blocklist import BlocklistEntry, Target, Threat
+from assay.model.blocklist import BlocklistEntry, BlocklistTarget, Threat
 from assay.model.errors import Conflict, Invalid, NotFound
 from assay.model.finding import Severity
 from assay.model.ids import new_id
-from assay.model.listing_status import Standing
-from assay.moderation.blocklist import block, checked_target, unblock
-from assay.moderation.withdraw import remark, restore, unlist, unyank, withdraw, yank
+from assay.model.skill import ListingStatus
+from assay.moderation.blocklist import block, normalise_target, unblock
+from assay.moderation.withdraw import restore, status_reason, unlist, unyank, withdraw, yank
 from assay.store.moderation.blocklist import find_block
 from tests.support.catalogue import agree, changes, gone, publish, read
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
 
+pytestmark = pytest.mark.process
+
 WHEN = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 def an_entry(**target: object) -> BlocklistEntry:
-    """An entry about this."""
-    aim = checked_target(Target(**target))  # type: ignore[arg-type]
+    """Return an entry for this target."""
+    aim = normalise_target(BlocklistTarget(**target))  # type: ignore[arg-type]
     return BlocklistEntry(
         new_id(), aim, Threat.MALWARE, Severity.CRITICAL, "It steals keys.", (), WHEN, "root", lifted_at=None
     )
 
 
 async def blocked(registry: Registry, **target: object) -> tuple[BlocklistEntry, list[str]]:
-    """Block this; the entry and the names of what was taken down."""
+    """Block a target and return the entry and the withdrawn names."""
     entry = an_entry(**target)
     async with registry.app.store.begin() as db:
         return entry, await block(db, entry)
 
 
 async def lifted(registry: Registry, entry: BlocklistEntry) -> list[str]:
-    """Lift an entry, and let the worker look again; the names of what is back."""
+    """Lift an entry, run the worker, and return the restored names."""
     async with registry.app.store.begin() as db:
         back = await unblock(db, entry.id, reason="It was a mistake.", by="root")
     await registry.work()
@@ -45,7 +47,7 @@ async def lifted(registry: Registry, entry: BlocklistEntry) -> list[str]:
 
 
 async def states(registry: Registry) -> list[tuple[str, str]]:
-    """The state of every submission, by skill."""
+    """Return the state of every submission by skill."""
     async with registry.app.store.begin() as db:
         rows = await db.execute(
             text(
@@ -56,8 +58,8 @@ async def states(registry: Registry) -> list[tuple[str, str]]:
         return [tuple(row) for row in rows]
 
 
-async def test_a_skill_of_one_repository_is_blocked_there_and_nowhere_else(registry: Registry) -> None:
-    """G56: a bad `google` of one repository leaves every other `google` alone; lifting brings it back."""
+async def test_skill_of_one_repository_is_blocked_there_only(registry: Registry) -> None:
+    """G56."""
     for owner in ("acme", "umbrella"):
         await publish(registry, f"{owner}/kit", f"Searches, by {owner}.", name="google")
     entry, taken = await blocked(registry, repository="Umbrella/Kit", skill_name="google")
@@ -74,10 +76,10 @@ async def test_a_skill_of_one_repository_is_blocked_there_and_nowhere_else(regis
     assert [each["version"] for each in (await read(registry, "umbrella/kit/google"))["versions"]] == ["1.0.0"]
 
 
-async def test_a_name_is_blocked_everywhere_only_if_that_is_said(registry: Registry) -> None:
-    """G56: a name alone is refused unless `everywhere` is meant; then it holds for what comes later, too."""
+async def test_name_is_blocked_everywhere_only_on_request(registry: Registry) -> None:
+    """G56: then also for later submissions."""
     with pytest.raises(Invalid, match="everywhere"):
-        checked_target(Target(skill_name="google"))
+        normalise_target(BlocklistTarget(skill_name="google"))
     for owner in ("acme", "umbrella"):
         await publish(registry, f"{owner}/kit", "Searches.", name="google")
     entry, taken = await blocked(registry, skill_name="Google", everywhere=True)
@@ -91,15 +93,15 @@ async def test_a_name_is_blocked_everywhere_only_if_that_is_said(registry: Regis
     await agree(registry, "acme/kit/google", "umbrella/kit/google", "late/kit/google", "late/other/finder")
 
 
-async def test_bytes_are_blocked_under_every_name(registry: Registry) -> None:
-    """The version goes and the one before is live again; a copy elsewhere is caught when it comes, and only it."""
+async def test_content_is_blocked_under_every_name(registry: Registry) -> None:
+    """the previous version becomes live; later copies are caught."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     bad = (await read(registry, name))["skill"]["contentDigest"]
     entry, taken = await blocked(registry, content_digest=bad)
     assert taken == [name]
     listing = (await read(registry, name))["skill"]
     assert (listing["currentVersion"], listing["description"]) == ("1.0.0", "Says hello.")
-    # A copy, and an innocent one in the same batch of the worker.
+    # A copy, and an innocent skill in the same batch.
     registry.github.add_repository("thief/copy", files={"SKILL.md": a_skill("greet", description="Says goodbye.")})
     registry.github.add_repository("fair/kit", files={"SKILL.md": a_skill("fair", description="Is fair.")})
     copy = await registry.submit("thief/copy", "greet")
@@ -114,20 +116,20 @@ async def test_bytes_are_blocked_under_every_name(registry: Registry) -> None:
     await agree(registry, name, "fair/kit/fair", "thief/copy/greet")
 
 
-async def test_bytes_that_nobody_gets_any_more_are_blocked_without_a_trace_on_their_listing(registry: Registry) -> None:
-    """G56: what changes without a record in the feed, the copies never learn."""
+async def test_blocking_unavailable_content_does_not_touch_its_listing(registry: Registry) -> None:
+    """G56: otherwise edge copies would miss the change."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     bad = (await read(registry, name))["skill"]["contentDigest"]
     async with registry.app.store.begin() as db:
-        await withdraw(db, name, "1.0.1", remark("malware", "It was found out.", at=WHEN, by="root"))
+        await withdraw(db, name, "1.0.1", status_reason("malware", "It was found out.", at=WHEN, by="root"))
     before, told = (await read(registry, name))["skill"], await changes(registry)
     await blocked(registry, content_digest=bad)
     assert (await read(registry, name))["skill"] == before
     assert [each["kind"] for each in (await changes(registry))[len(told) :]] == ["block"]
 
 
-async def test_the_only_version_blocked_takes_the_listing_down(registry: Registry) -> None:
-    """It is gone with its reason, and back as it was when the entry is lifted."""
+async def test_blocking_the_only_version_takes_down_the_listing(registry: Registry) -> None:
+    """lifting restores it."""
     name = await publish(registry, "acme/tools", "Says hello.")
     entry, _ = await blocked(registry, content_digest=(await read(registry, name))["skill"]["contentDigest"])
     assert (await gone(registry, name))["code"] == "skill_blocked"
@@ -139,12 +141,12 @@ async def test_the_only_version_blocked_takes_the_listing_down(registry: Registr
     ]  # fmt: skip
 
 
-async def test_lifting_gives_back_what_was_there_and_no_more(registry: Registry) -> None:
-    """What was yanked is yanked again, what its owner took down stays down, and a second entry still holds."""
+async def test_lifting_restores_exactly_the_previous_state(registry: Registry) -> None:
+    """yanked and unlisted stay; another entry still applies."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     digest = (await read(registry, name))["skill"]["contentDigest"]
     async with registry.app.store.begin() as db:
-        await yank(db, name, "1.0.1", remark("yanked", "It is broken.", at=WHEN, by="acme"))
+        await yank(db, name, "1.0.1", status_reason("yanked", "It is broken.", at=WHEN, by="acme"))
     by_digest, _ = await blocked(registry, content_digest=digest)
     by_repository, _ = await blocked(registry, repository="acme/tools")
     assert await lifted(registry, by_digest) == []
@@ -155,18 +157,18 @@ async def test_lifting_gives_back_what_was_there_and_no_more(registry: Registry)
         await unyank(db, name, "1.0.1", by="acme")
     assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.1"
     async with registry.app.store.begin() as db:
-        await unlist(db, name, remark("unlisted", "Not ready yet.", at=WHEN, by="acme"))
+        await unlist(db, name, status_reason("unlisted", "Not ready yet.", at=WHEN, by="acme"))
     entry, _ = await blocked(registry, repository="acme/tools")
     with pytest.raises(Conflict, match="blocklist"):
         async with registry.app.store.begin() as db:
-            await restore(db, name, of=Standing.UNLISTED, by="acme")
+            await restore(db, name, of=ListingStatus.UNLISTED, by="acme")
     assert await lifted(registry, entry) == []
     assert (await gone(registry, name))["code"] == "skill_unlisted"
     await agree(registry)
 
 
-async def test_a_new_name_is_no_way_off_the_list(registry: Registry) -> None:
-    """G56: a repository that is blocked stays so under its next name; one that takes a blocked name is too."""
+async def test_renaming_does_not_evade_the_blocklist(registry: Registry) -> None:
+    """G56."""
     name = await publish(registry, "acme/old", "Says hello.")
     entry, _ = await blocked(registry, repository="acme/old")
     known, _ = registry.github.directory.find("acme/old")
@@ -189,8 +191,8 @@ async def test_a_new_name_is_no_way_off_the_list(registry: Registry) -> None:
     await agree(registry)
 
 
-async def test_the_same_is_blocked_once(registry: Registry) -> None:
-    """A second entry about the same is refused, and what is not on the list cannot be lifted."""
+async def test_duplicate_entry_is_rejected(registry: Registry) -> None:
+    """and an unknown one cannot be lifted."""
     entry, _ = await blocked(registry, repository="acme/tools")
     with pytest.raises(Conflict, match="already"):
         await blocked(registry, repository="acme/tools")
@@ -200,12 +202,11 @@ async def test_the_same_is_blocked_once(registry: Registry) -> None:
     await blocked(registry, repository="acme/tools")
 
 
-async def test_nothing_is_published_past_a_fresh_entry(registry: Registry) -> None:
-    """Whoever blocks waits for those who are publishing, and they wait for the entry: there is no moment between."""
+async def test_block_and_publish_are_serialised(registry: Registry) -> None:
     store = registry.app.store
     entry = an_entry(repository="acme/tools")
     async with store.begin() as publishing:
-        assert await find_block(publishing, Target(repository="acme/tools")) is None
+        assert await find_block(publishing, BlocklistTarget(repository="acme/tools")) is None
         blocking = asyncio.create_task(blocked(registry, repository="umbrella/kit"))
         await _until_waiting(registry)
         assert not blocking.done()
@@ -219,8 +220,8 @@ async def test_nothing_is_published_past_a_fresh_entry(registry: Registry) -> No
 
 
 @pytest.mark.parametrize("round_", range(3))
-async def test_blocks_and_publishes_at_once_never_deadlock_and_never_miss(registry: Registry, round_: int) -> None:
-    """Second versions, first versions and entries about all of them at the same time: nothing blocked is live after."""
+async def test_concurrent_blocks_and_publishes(registry: Registry, round_: int) -> None:
+    """no deadlock, and nothing blocked is live afterwards."""
     owners = [f"owner{number}" for number in range(6)]
     for owner in owners[:3]:
         await publish(registry, f"{owner}/kit", f"First of {owner}, round {round_}.")
@@ -244,12 +245,12 @@ async def test_blocks_and_publishes_at_once_never_deadlock_and_never_miss(regist
 
 async def _look(registry: Registry) -> object:
     async with registry.app.store.begin() as db:
-        found = await find_block(db, Target(repository="acme/tools"))
+        found = await find_block(db, BlocklistTarget(repository="acme/tools"))
     return found.id if found else None
 
 
 async def _until_waiting(registry: Registry) -> None:
-    """Until somebody waits for a lock of the list."""
+    """Wait until a transaction waits for the blocklist lock."""
     statement = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
     async with asyncio.timeout(30):
         while True:

@@ -1,4 +1,6 @@
-"""The pages of reviewers: plain forms that do what they say, and hostile skills that stay text."""
+"""Review pages: plain forms, escaped content."""
+
+import pytest
 
 from tests.support.catalogue import read
 from tests.support.registry import Registry
@@ -6,11 +8,13 @@ from tests.support.review_cases import KEY, look, waiting
 from tests.support.skills import a_skill
 from tests.support.web.people import PAGE
 
+pytestmark = pytest.mark.process
+
 ASKED = PAGE | KEY
 
 
-async def test_listed_looked_at_and_approved(registry: Registry) -> None:
-    """From the list to the decision without JavaScript; the version that was looked at is in the form."""
+async def test_review_from_list_to_approval(registry: Registry) -> None:
+    """Without script; the form carries the reviewed version."""
     number = await waiting(registry, note="<script>alert(1)</script>")
     listed = (await registry.client.get("/admin/reviews", headers=ASKED)).text
     assert f'href="/admin/reviews/{number}"' in listed
@@ -27,11 +31,10 @@ async def test_listed_looked_at_and_approved(registry: Registry) -> None:
     done = await registry.client.post(f"/admin/reviews/{number}/approve", data=form, headers=ASKED)
     assert (done.status_code, done.headers["location"]) == (303, f"/submissions/{number}"), done.text
     assert (await read(registry, "acme/tools/tidy"))["skill"]["certTier"] == "CERTIFIED"
-    assert "Nothing waits for a reviewer." in (await registry.client.get("/admin/reviews", headers=ASKED)).text
+    assert "No submission is in review." in (await registry.client.get("/admin/reviews", headers=ASKED)).text
 
 
-async def test_rejected_and_suppressed_by_a_form(registry: Registry) -> None:
-    """Each finding has a form of its own."""
+async def test_reject_and_suppress_forms(registry: Registry) -> None:
     number = await waiting(registry)
     form = {"rule": "DR-001", "file": "SKILL.md", "scope": "content", "days": "30", "reason": "Its own installer."}
     sent = await registry.client.post(f"/admin/reviews/{number}/suppressions", data=form, headers=ASKED)
@@ -47,13 +50,13 @@ async def test_rejected_and_suppressed_by_a_form(registry: Registry) -> None:
     assert (await registry.read(other))["state"] == "REJECTED"
 
 
-async def test_it_is_shown_against_what_is_live(registry: Registry) -> None:
-    """The difference, and what it newly reaches for."""
+async def test_review_shows_changes_against_the_live_version(registry: Registry) -> None:
+    """files and new capabilities."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("tidy")})
     await registry.submit("acme/tools", "tidy")
     await registry.work()
     number = await waiting(registry)
     page = (await registry.client.get(f"/admin/reviews/{number}", headers=ASKED)).text
-    assert "Files against 1.0.0" in page
-    assert "New against the live version" in page
+    assert "Files compared with 1.0.0" in page
+    assert "Added since the live version" in page
     assert "+sudo journalctl" in page

@@ -1,4 +1,4 @@
-"""Security reports: from anybody, answered by an administrator, with a receipt and without a trace of who wrote it."""
+"""Security reports: from anyone, answered by an administrator, with a receipt and without the reporter's identity."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,26 +9,16 @@ from assay.app.maintenance import watch_limits
 from assay.serve.queue.health import read_queue_health
 from tests.support.catalogue import agree, changes, gone, publish, read
 from tests.support.registry import Registry
-from tests.support.review_cases import KEY
-from tests.support.web.people import PAGE, a_browser, audit_of, cookies_of, signed_in
+from tests.support.review_cases import KEY, report_listing
+from tests.support.web.people import PAGE, audit_of, signed_in
+
+pytestmark = pytest.mark.process
 
 REPORTS = "/api/v1/admin/reports"
-TEXT = "It sends my <img src=x> files\nsomewhere else."
-
-
-async def tell(registry: Registry, name: str, status: int = 200, who: Any = None, **given: Any) -> Any:
-    """Somebody reports a listing."""
-    body = {"category": "data-exfiltration", "text": TEXT} | given
-    async with a_browser(registry.app) as browser:
-        if who is not None:
-            browser.cookies.update(cookies_of(who))
-        answer = await browser.post(f"/api/v1/skills/{name}/reports", json=body)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 async def resolve(registry: Registry, receipt: dict[str, Any], outcome: str, status: int = 200) -> Any:
-    """An administrator answers."""
+    """Resolve a report as an administrator."""
     body = {"outcome": outcome, "reason": "Thank you, we have seen it."}
     answer = await registry.client.post(f"{REPORTS}/{receipt['id']}/resolve", json=body, headers=KEY)
     assert answer.status_code == status, answer.text
@@ -36,17 +26,17 @@ async def resolve(registry: Registry, receipt: dict[str, Any], outcome: str, sta
 
 
 async def status_of(registry: Registry, receipt: dict[str, Any]) -> tuple[str, str | None]:
-    """What the reporter reads."""
+    """Return the status a reporter sees."""
     answer = (await registry.client.get(f"/api/v1/reports/{receipt['id']}")).json()
     return answer["status"], answer["answer"]
 
 
-async def test_reported_and_withdrawn_everywhere(registry: Registry) -> None:
-    """The last good version is live again; every reporter of the same version has the answer; the trail has it once."""
+async def test_report_leads_to_withdrawal(registry: Registry) -> None:
+    """The previous version becomes live, all reporters of the version get the answer, and it is audited once."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     alice = await signed_in(registry.app, "alice")
-    first, second = await tell(registry, name), await tell(registry, name, who=alice)
-    other = await tell(registry, name, version="1.0.0")
+    first, second = await report_listing(registry, name), await report_listing(registry, name, who=alice)
+    other = await report_listing(registry, name, version="1.0.0")
     assert (first["version"], other["version"], await status_of(registry, first)) == ("1.0.1", "1.0.0", ("open", None))
     answered = await resolve(registry, first, "withdrawn")
     assert sorted(answered["answered"]) == sorted([first["id"], second["id"]])
@@ -59,31 +49,30 @@ async def test_reported_and_withdrawn_everywhere(registry: Registry) -> None:
     assert await audit_of(registry.app, "report_resolved") == [("internal key", "report_resolved", first["id"])]
 
 
-async def test_reported_and_blocked(registry: Registry) -> None:
-    """These bytes cannot be published again under any name."""
+async def test_report_leads_to_a_block(registry: Registry) -> None:
     name = await publish(registry, "acme/tools", "Says hello.")
-    await resolve(registry, await tell(registry, name), "blocked")
+    await resolve(registry, await report_listing(registry, name), "blocked")
     assert "data-exfiltration" in str(await gone(registry, name))
     await agree(registry)
 
 
-async def test_dismissed_changes_nothing(registry: Registry) -> None:
-    """But the reporter has an answer."""
+async def test_dismissed_report_changes_nothing(registry: Registry) -> None:
+    """The reporter gets an answer."""
     name = await publish(registry, "acme/tools", "Says hello.")
-    receipt = await tell(registry, name)
+    receipt = await report_listing(registry, name)
     await resolve(registry, receipt, "dismissed")
     assert await status_of(registry, receipt) == ("dismissed", "Thank you, we have seen it.")
     await agree(registry, name)
 
 
-async def test_nobody_sees_who_reported_what(registry: Registry) -> None:
-    """Neither the listing, nor the feed, nor the receipt; administrators see an account, and of others nothing."""
+async def test_reporter_identity_is_private(registry: Registry) -> None:
+    """administrators see the account only."""
     name = await publish(registry, "acme/tools", "Says hello.")
     alice = await signed_in(registry.app, "alice-the-reporter")
-    receipt = await tell(registry, name, who=alice)
-    again = await tell(registry, name, who=alice)
+    receipt = await report_listing(registry, name, who=alice)
+    again = await report_listing(registry, name, who=alice)
     assert again["id"] == receipt["id"], "the same said twice is one report"
-    await tell(registry, name)
+    await report_listing(registry, name)
     seen = [await read(registry, name), await changes(registry), receipt]
     page = (await registry.client.get(f"/skills/{name}", headers=PAGE)).text
     account = str(alice.account.id)
@@ -97,25 +86,25 @@ async def test_nobody_sees_who_reported_what(registry: Registry) -> None:
         assert (await registry.client.get(REPORTS, params=params, headers=KEY)).json()["reports"] == []
 
 
-async def test_reports_are_bounded(registry: Registry) -> None:
-    """Words, kinds and versions are checked; without an account there are five a day from one address."""
+async def test_reports_are_validated_and_rate_limited(registry: Registry) -> None:
+    """five a day per address without an account."""
     name = await publish(registry, "acme/tools", "Says hello.")
-    await tell(registry, name, 400, text="short")
-    await tell(registry, name, 400, category="dislike")
-    assert (await tell(registry, name, 404, version="9.9.9"))["code"] == "version_not_found"
-    assert (await tell(registry, "acme/tools/nothing", 404))["code"] == "skill_not_found"
+    await report_listing(registry, name, 400, text="short")
+    await report_listing(registry, name, 400, category="dislike")
+    assert (await report_listing(registry, name, 404, version="9.9.9"))["code"] == "version_not_found"
+    assert (await report_listing(registry, "acme/tools/nothing", 404))["code"] == "skill_not_found"
     for _ in range(5):
-        await tell(registry, name)
-    assert (await tell(registry, name, 429))["code"] == "too_many_attempts"
-    await tell(registry, name, who=await signed_in(registry.app, "alice"))
+        await report_listing(registry, name)
+    assert (await report_listing(registry, name, 429))["code"] == "too_many_attempts"
+    await report_listing(registry, name, who=await signed_in(registry.app, "alice"))
     missing = await registry.client.get(f"/api/v1/reports/{'0' * 32}")
     assert (missing.status_code, missing.json()["code"]) == (404, "report_not_found")
 
 
-async def test_what_nobody_answers_raises_an_alarm(registry: Registry) -> None:
-    """G95: after the hours of the settings, in the health of the queue, until it is answered."""
+async def test_unanswered_report_raises_an_alarm(registry: Registry) -> None:
+    """G95."""
     name = await publish(registry, "acme/tools", "Says hello.")
-    receipt = await tell(registry, name)
+    receipt = await report_listing(registry, name)
     limits = watch_limits(registry.app.settings)
 
     async def alarms(hours: float) -> set[str]:
@@ -129,26 +118,24 @@ async def test_what_nobody_answers_raises_an_alarm(registry: Registry) -> None:
     assert "reports_unanswered" not in await alarms(25)
 
 
-async def test_on_the_page(registry: Registry) -> None:
-    """What is reported is text, and the form answers it."""
+async def test_report_form_and_answer_form(registry: Registry) -> None:
     name = await publish(registry, "acme/tools", "Says hello.")
-    receipt = await tell(registry, name)
+    receipt = await report_listing(registry, name)
     page = (await registry.client.get("/admin/reports", headers=PAGE | KEY)).text
     assert "It sends my &lt;img src=x&gt; files" in page
     assert "<img src=x" not in page
     form = {"outcome": "dismissed", "reason": "It does not."}
     sent = await registry.client.post(f"/admin/reports/{receipt['id']}", data=form, headers=PAGE | KEY)
     assert sent.status_code == 303, sent.text
-    assert "There is none." in (await registry.client.get("/admin/reports", headers=PAGE | KEY)).text
+    assert "No reports." in (await registry.client.get("/admin/reports", headers=PAGE | KEY)).text
     answered = await registry.client.get("/admin/reports", params={"status": "answered"}, headers=PAGE | KEY)
     assert "It does not." in answered.text
 
 
 @pytest.mark.parametrize("form", [{"outcome": "shrug", "reason": "It does not."}, {"outcome": "dismissed"}])
-async def test_a_wrong_form_changes_nothing(registry: Registry, form: dict[str, str]) -> None:
-    """A bad request, and the report still waits."""
+async def test_invalid_answer_changes_nothing(registry: Registry, form: dict[str, str]) -> None:
     name = await publish(registry, "acme/tools", "Says hello.")
-    receipt = await tell(registry, name)
+    receipt = await report_listing(registry, name)
     sent = await registry.client.post(f"/admin/reports/{receipt['id']}", data=form, headers=PAGE | KEY)
     assert sent.status_code == 400
     assert (await status_of(registry, receipt))[0] == "open"

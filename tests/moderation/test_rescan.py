@@ -1,6 +1,8 @@
-"""A new look at a listing: anybody who is signed in may ask, within limits, and nobody waits twice."""
+"""Rescans on request."""
 
 from typing import Any
+
+import pytest
 
 from tests.support.catalogue import publish, read
 from tests.support.registry import Registry
@@ -8,16 +10,18 @@ from tests.support.review_cases import waiting
 from tests.support.skills import a_skill
 from tests.support.web.people import a_browser, audit_of, cookies_of, signed_in
 
+pytestmark = pytest.mark.process
+
 
 async def rescan(registry: Registry, name: str, who: Any) -> Any:
-    """Somebody asks."""
+    """Request a rescan."""
     async with a_browser(registry.app) as browser:
         browser.cookies.update(cookies_of(who))
         return await browser.post(f"/api/v1/skills/{name}/rescan")
 
 
-async def test_a_rescan_is_the_same_while_it_waits_and_then_rests(registry: Registry) -> None:
-    """G21, G52: one submission, whoever asks; the live version stays live; the next one is an hour away."""
+async def test_concurrent_rescans_share_a_submission(registry: Registry) -> None:
+    """G21, G52: the live version stays; the next rescan is possible after an hour."""
     name = await publish(registry, "acme/tools", "Says hello.")
     alice, bob = await signed_in(registry.app, "alice"), await signed_in(registry.app, "bob")
     first = await rescan(registry, name, alice)
@@ -38,12 +42,12 @@ async def test_a_rescan_is_the_same_while_it_waits_and_then_rests(registry: Regi
     assert anonymous.status_code == 401
 
 
-async def test_the_page_of_a_skill_has_a_button(registry: Registry) -> None:
-    """Who is signed in gets to the submission that is looked at; who is not is led to the way in, and can post nothing."""
+async def test_rescan_button(registry: Registry) -> None:
+    """anonymous visitors are sent to sign in."""
     name = await publish(registry, "acme/tools", "Says hello.")
     shown = (await registry.client.get(f"/skills/{name}")).text
     assert f'action="/skills/{name}/rescan"' not in shown
-    assert "Sign in</a> to have it looked at again" in shown
+    assert "Sign in</a> to request a rescan" in shown
     assert (await registry.client.post(f"/skills/{name}/rescan")).status_code == 401
     async with a_browser(registry.app) as browser:
         browser.cookies.update(cookies_of(await signed_in(registry.app, "alice")))
@@ -58,16 +62,14 @@ async def test_the_page_of_a_skill_has_a_button(registry: Registry) -> None:
         assert "<html" in again.text
 
 
-async def test_what_waits_for_a_reviewer_is_not_taken_away(registry: Registry) -> None:
-    """A rescan of a listing whose next version is in review answers with that."""
+async def test_rescan_does_not_interrupt_a_review(registry: Registry) -> None:
     name = await publish(registry, "acme/tools", "Says hello.", name="tidy")
     number = await waiting(registry)
     answer = await rescan(registry, name, await signed_in(registry.app, "alice"))
     assert (answer.json()["id"], answer.json()["state"]) == (number, "NEEDS_REVIEW")
 
 
-async def test_not_too_many_a_day(registry: Registry) -> None:
-    """The twenty-first listing has to wait for tomorrow."""
+async def test_rescans_are_rate_limited(registry: Registry) -> None:
     alice = await signed_in(registry.app, "alice")
     for number in range(21):
         files = {"SKILL.md": a_skill("greet", description=f"Says {number}.")}

@@ -1,4 +1,4 @@
-"""A person decides: exactly the bytes that were examined, once, with a reason that everybody concerned can read."""
+"""Reviews: exactly the examined content, once, with a reason."""
 
 import asyncio
 
@@ -13,11 +13,13 @@ from tests.support.skills import a_skill
 from tests.support.web.people import PAGE, audit_of
 from tests.support.web.statements import statements
 
+pytestmark = pytest.mark.process
+
 NAME = "acme/tools/tidy"
 
 
-async def test_what_waits_is_listed_with_why(registry: Registry) -> None:
-    """Oldest first, page by page, with age, score, the gravest findings and the reason."""
+async def test_review_queue_lists_reasons(registry: Registry) -> None:
+    """Oldest first, with age, score and most severe findings."""
     ids = [await waiting(registry, f"acme/tools{number}") for number in range(3)]
     first = (await registry.client.get(REVIEWS, params={"limit": 2}, headers=KEY)).json()
     assert [each["submission"]["id"] for each in first["reviews"]] == ids[:2]
@@ -37,8 +39,8 @@ async def test_what_waits_is_listed_with_why(registry: Registry) -> None:
     assert (bad.status_code, bad.json()["code"]) == (400, "bad_cursor")
 
 
-async def test_a_page_costs_the_same_with_one_row_and_with_many(registry: Registry) -> None:
-    """G99: a fixed number of statements."""
+async def test_review_page_uses_a_constant_number_of_statements(registry: Registry) -> None:
+    """G99."""
     costs = []
     for number in range(3):
         await waiting(registry, f"acme/tools{number}")
@@ -48,8 +50,8 @@ async def test_a_page_costs_the_same_with_one_row_and_with_many(registry: Regist
     assert costs[0] == costs[1] == costs[2] <= 5
 
 
-async def test_everything_that_a_decision_needs(registry: Registry) -> None:
-    """Files, findings with excerpts, the difference to what is live, what it newly reaches for, and its history."""
+async def test_review_detail_is_complete(registry: Registry) -> None:
+    """Files, findings, changes, new capabilities, history."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("tidy")})
     await registry.submit("acme/tools", "tidy")
     await registry.work()
@@ -67,8 +69,8 @@ async def test_everything_that_a_decision_needs(registry: Registry) -> None:
     assert (missing.status_code, missing.json()["code"]) == (404, "submission_not_found")
 
 
-async def test_approved_is_published_everywhere_as_certified(registry: Registry) -> None:
-    """G3, G45: API, search, page, feed and hallmark say the same; the author reads why, and who decided is audited."""
+async def test_approval_publishes_as_certified(registry: Registry) -> None:
+    """G3, G45: API, search, page, feed and hallmark agree; the decision is audited."""
     number = await waiting(registry)
     answer = await decide(registry, number, "approve", "The installer is its own.")
     assert answer.status_code == 200, answer.text
@@ -97,8 +99,8 @@ async def test_approved_is_published_everywhere_as_certified(registry: Registry)
     assert await audit_of(registry.app, "review_approved") == [("internal key", "review_approved", number)]
 
 
-async def test_exactly_the_examined_bytes_are_published(registry: Registry) -> None:
-    """The source has moved on meanwhile, and that is said; nothing is fetched again."""
+async def test_approval_publishes_the_examined_content(registry: Registry) -> None:
+    """Upstream changes are reported, nothing is fetched again."""
     number = await waiting(registry)
     examined = await look(registry, number)
     known, _ = registry.github.directory.find("acme/tools")
@@ -117,8 +119,7 @@ async def test_exactly_the_examined_bytes_are_published(registry: Registry) -> N
     assert script.text == a_doubtful_skill()["scripts/tidy.sh"]
 
 
-async def test_of_two_reviewers_one_decides(registry: Registry) -> None:
-    """The other is told that it has changed; there is one review, one event, one entry of the trail."""
+async def test_one_of_two_reviewers_decides(registry: Registry) -> None:
     number = await waiting(registry)
     version = (await look(registry, number))["version"]
     body = {"reason": "At the same time.", "version": version}
@@ -143,8 +144,7 @@ async def test_of_two_reviewers_one_decides(registry: Registry) -> None:
         ({"reason": "Fine."}, "bad_request"),
     ],
 )
-async def test_no_decision_without_a_reason(registry: Registry, body: dict[str, object], code: str) -> None:
-    """And none about something that nobody looked at."""
+async def test_decision_requires_a_reason_and_a_version(registry: Registry, body: dict[str, object], code: str) -> None:
     number = await waiting(registry)
     for verb in ("approve", "reject"):
         answer = await registry.client.post(f"{REVIEWS}/{number}/{verb}", json=body, headers=KEY)
@@ -152,8 +152,8 @@ async def test_no_decision_without_a_reason(registry: Registry, body: dict[str, 
     assert (await registry.read(number))["state"] == "NEEDS_REVIEW"
 
 
-async def test_rejected_with_a_reason_that_the_author_reads(registry: Registry) -> None:
-    """On the page, in the JSON and in the history; the same bytes submitted again are rejected for the same reason."""
+async def test_rejection_reason_is_shown_to_the_author(registry: Registry) -> None:
+    """the same content is rejected again for the same reason."""
     number = await waiting(registry)
     answer = await decide(registry, number, "reject", "It comes <b>back</b> by itself.")
     assert (answer.status_code, answer.json()["state"]) == (200, "REJECTED")
@@ -171,8 +171,8 @@ async def test_rejected_with_a_reason_that_the_author_reads(registry: Registry) 
     assert await audit_of(registry.app, "review_rejected") == [("internal key", "review_rejected", number)]
 
 
-async def test_an_approval_holds_for_the_same_bytes_only(registry: Registry) -> None:
-    """A new look at them is certified again; other bytes wait for a reviewer, and the last good version stays live."""
+async def test_approval_applies_to_the_same_content_only(registry: Registry) -> None:
+    """other content waits for a reviewer."""
     number = await waiting(registry)
     await decide(registry, number, "approve")
     await registry.submit("acme/tools", "tidy")
@@ -186,8 +186,8 @@ async def test_an_approval_holds_for_the_same_bytes_only(registry: Registry) -> 
     assert (await read(registry, NAME))["skill"]["currentVersion"] == "1.0.1"
 
 
-async def test_what_is_blocked_cannot_be_approved(registry: Registry) -> None:
-    """By its bytes, by its repository, by its name: the list is asked in the transaction that would publish."""
+async def test_blocked_content_cannot_be_approved(registry: Registry) -> None:
+    """by digest, repository or name."""
     number = await waiting(registry)
     digest = (await look(registry, number))["contentDigest"]
     entry = {"contentDigest": digest, "threatType": "malware", "severity": "critical", "reason": "It is known."}
@@ -198,8 +198,8 @@ async def test_what_is_blocked_cannot_be_approved(registry: Registry) -> None:
     await agree(registry)
 
 
-async def test_a_refusal_of_the_scanner_can_be_overruled(registry: Registry) -> None:
-    """TIER1_FAILED goes to PUBLISHED by a person only, and the trail says from where."""
+async def test_reviewer_can_overrule_a_refusal(registry: Registry) -> None:
+    """audited."""
     number = await refused_skill(registry)
     answer = await decide(registry, number, "approve", "A teaching example.")
     assert (answer.status_code, answer.json()["state"]) == (200, "PUBLISHED"), answer.text
@@ -208,8 +208,7 @@ async def test_a_refusal_of_the_scanner_can_be_overruled(registry: Registry) -> 
     assert (again.status_code, again.json()["code"]) == (409, "not_reviewable")
 
 
-async def test_what_was_never_examined_cannot_be_approved(registry: Registry) -> None:
-    """A source without the skill has no bytes to approve."""
+async def test_unexamined_submission_cannot_be_approved(registry: Registry) -> None:
     registry.github.add_repository("acme/empty", files={"README.md": "Nothing."})
     number = (await registry.submit("acme/empty", "tidy"))["id"]
     await registry.work()

@@ -1,44 +1,30 @@
-"""A finding that does not count until a date: who said so is on the page, and when it is over it counts again."""
+"""Suppressions: visible, and over on their date."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from assay.maintenance.schedule import end_suppressions
 from tests.support.catalogue import agree, changes, gone, read
 from tests.support.registry import Registry
-from tests.support.review_cases import KEY, REVIEWS, a_doubtful_skill, decide, look, waiting
+from tests.support.review_cases import KEY, a_doubtful_skill, decide, look, suppress, waiting
 from tests.support.web.people import PAGE, MovableTime, audit_of
+
+pytestmark = pytest.mark.process
 
 SUPPRESSIONS = "/api/v1/admin/suppressions"
 NAME = "acme/tools/tidy"
 
 
-async def suppress(registry: Registry, number: str, *, days: float = 30, status: int = 200, **given: Any) -> Any:
-    """Suppress the gravest finding of a submission."""
-    body = {
-        "ruleId": "DR-001",
-        "file": "SKILL.md",
-        "until": (registry.app.clock.now() + timedelta(days=days)).isoformat(),
-        "reason": "Its own <i>installer</i>.",
-        **given,
-    }
-    answer = await registry.client.post(f"{REVIEWS}/{number}/suppressions", json=body, headers=KEY)
-    assert answer.status_code == status, answer.text
-    return answer.json()
-
-
 async def expire(registry: Registry, days: int = 31) -> int:
-    """Run the chore so much later."""
+    """Run the periodic job at a later time."""
     later = MovableTime(timedelta(days=days))
     async with registry.app.store.begin() as db:
         return await end_suppressions(db, clock=later.clock)
 
 
 @pytest.mark.parametrize("scope", ["content", "skill"])
-async def test_it_publishes_and_its_end_brings_it_back(registry: Registry, scope: str) -> None:
-    """Published with the finding shown as suppressed; when the time is over a reviewer decides; no bypass is silent."""
+async def test_suppression_publishes_and_its_end_returns_to_review(registry: Registry, scope: str) -> None:
     number = await waiting(registry)
     made = await suppress(registry, number, scope=scope)
     assert made["submissions"] == 1
@@ -76,14 +62,14 @@ async def test_it_publishes_and_its_end_brings_it_back(registry: Registry, scope
         ("suppression timer", "suppression_ended"),
         ("internal key", "review_rejected"),
     ]
-    # What one reviewer took back, another may bring back.
+    # A reviewer may restore what another rejected.
     assert (await decide(registry, number, "approve", "It is fine after all.")).status_code == 200
     assert (await read(registry, NAME))["skill"]["certTier"] == "CERTIFIED"
     await agree(registry, NAME)
 
 
-async def test_in_a_skill_that_changes_only_the_same_match_is_suppressed(registry: Registry) -> None:
-    """The next version with the same line publishes; another line that the same rule matches waits for a person."""
+async def test_skill_suppression_covers_the_same_match_only(registry: Registry) -> None:
+    """another match of the rule goes to review."""
     number = await waiting(registry)
     await suppress(registry, number, scope="skill")
     await registry.work()
@@ -100,8 +86,7 @@ async def test_in_a_skill_that_changes_only_the_same_match_is_suppressed(registr
     assert (await read(registry, NAME))["skill"]["currentVersion"] == "1.0.1"
 
 
-async def test_other_bytes_are_judged_with_it(registry: Registry) -> None:
-    """For exactly these bytes it holds in every repository that has them, and for no others."""
+async def test_content_suppression_covers_the_same_content_everywhere(registry: Registry) -> None:
     first, second = await waiting(registry), await waiting(registry, "fork/tools")
     assert (await suppress(registry, first))["submissions"] == 2
     await registry.work()
@@ -109,8 +94,8 @@ async def test_other_bytes_are_judged_with_it(registry: Registry) -> None:
     await waiting(registry, "else/tools", note="Other bytes.")
 
 
-async def test_they_are_listed_and_removed(registry: Registry) -> None:
-    """Newest first, page by page; an end before its time is audited and judged anew like the other."""
+async def test_suppressions_are_listed_and_removed(registry: Registry) -> None:
+    """removal is audited and reassessed."""
     number = await waiting(registry)
     await suppress(registry, number, ruleId="PS-001", file="scripts/tidy.sh", scope="skill")
     made = (await suppress(registry, number))["suppression"]
@@ -137,8 +122,8 @@ async def test_they_are_listed_and_removed(registry: Registry) -> None:
     assert (again.status_code, again.json()["code"]) == (404, "suppression_not_found")
 
 
-async def test_what_cannot_be_suppressed(registry: Registry) -> None:
-    """What was not found, what is over already or too far away, what is suppressed, and what is blocked."""
+async def test_invalid_suppression_is_rejected(registry: Registry) -> None:
+    """no such finding, date in the past or too far ahead, already suppressed, or blocked."""
     number = await waiting(registry)
     assert (await suppress(registry, number, ruleId="XX-999", status=404))["code"] == "finding_not_found"
     assert (await suppress(registry, number, days=-1, status=400))["code"] == "bad_until"
@@ -154,8 +139,7 @@ async def test_what_cannot_be_suppressed(registry: Registry) -> None:
     assert (await suppress(registry, number, status=409, **given))["code"] == "blocklisted"
 
 
-async def test_what_a_reviewer_has_rejected_stays_so(registry: Registry) -> None:
-    """A suppression of one finding is no answer to a person's no."""
+async def test_suppression_does_not_override_a_rejection(registry: Registry) -> None:
     number = await waiting(registry)
     await decide(registry, number, "reject", "Not this.")
     assert (await suppress(registry, number))["submissions"] == 0

@@ -1,4 +1,4 @@
-"""Taking out, holding and giving back: in every state, also in flight, and never lost."""
+"""Parking and requeueing in every state, also in flight."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,32 +19,32 @@ from assay.operations.requeue import REQUEUEABLE, reprocess, requeue
 from assay.pipeline import process
 from assay.queue.outcome import Outcome
 from assay.queue.worker import run_worker
-from assay.store.queue.jobs import Place
-from assay.store.submissions.selection import Selection, now_of
+from assay.store.queue.jobs import QueueEnd
+from assay.store.submissions.selection import Selection, database_now
 from assay.store.submissions.submissions import get_submission
-from assay.submit.admission import Accepted
-from assay.submit.bulk import accept_batch
-from tests.submit.test_bulk import a_request
+from assay.submit.admission import Admitted
+from assay.submit.bulk import admit_batch
 from tests.support.processes import check_invariants, until
 from tests.support.registry import Registry
 from tests.support.skills import a_repository
+from tests.support.submissions import a_request
 
 
 async def submitted(registry: Registry, *names: str, repository: str = "acme/tools") -> list:
-    """Ids of fresh submissions."""
+    """Return ids of new submissions."""
     async with registry.app.store.begin() as db:
-        batch = await accept_batch(db, [a_request(name, repository) for name in names])
-    return [each.submission.id for each in batch.results if isinstance(each, Accepted)]
+        batch = await admit_batch(db, [a_request(name, repository) for name in names])
+    return [each.submission.id for each in batch.results if isinstance(each, Admitted)]
 
 
 async def state_of(registry: Registry, submission_id: object) -> State:
-    """Where it stands."""
+    """Return the state of a submission."""
     async with registry.app.store.begin() as db:
         return (await get_submission(db, submission_id)).state
 
 
 async def jobs(registry: Registry) -> list[str]:
-    """The skills whose jobs wait, in the order in which they will be claimed."""
+    """Return the skills of waiting jobs in claim order."""
     statement = """
         SELECT skill_name FROM pgqueuer JOIN submission ON dedupe_key = submission.id || ':' || cycle
         WHERE status = 'queued' ORDER BY pgqueuer.priority DESC, pgqueuer.id
@@ -54,14 +54,14 @@ async def jobs(registry: Registry) -> list[str]:
 
 
 async def audit(registry: Registry) -> list[tuple[str, str]]:
-    """Who did what."""
+    """Return the audit events."""
     async with registry.app.store.begin() as db:
         return (await db.execute(text("SELECT actor, action FROM audit_event ORDER BY id"))).all()
 
 
 @asynccontextmanager
 async def a_running_worker(registry: Registry) -> AsyncIterator[list[Job]]:
-    """A worker that works as long as the block lasts, and the jobs in which it was interrupted."""
+    """Run a worker for the block and collect interrupted jobs."""
     stopping = asyncio.Event()
     interrupted: list[Job] = []
 
@@ -90,8 +90,8 @@ async def a_running_worker(registry: Registry) -> AsyncIterator[list[Job]]:
 
 
 @pytest.mark.parametrize("to", [State.DEQUEUED, State.ON_HOLD])
-async def test_what_waits_is_taken_out_with_its_job(registry: Registry, to) -> None:
-    """G13, G28: the admin's reason is the submission's, and no job is left to wake it."""
+async def test_dequeuing_removes_the_job(registry: Registry, to) -> None:
+    """G13, G28: the reason is recorded."""
     first, _ = await submitted(registry, "pdf", "csv")
     nobody = new_id()
     async with registry.app.store.begin() as db:
@@ -105,8 +105,8 @@ async def test_what_waits_is_taken_out_with_its_job(registry: Registry, to) -> N
     await check_invariants(registry.app.store)
 
 
-async def test_what_is_in_flight_is_cancelled(registry: Registry) -> None:
-    """G5, G28: the worker is told at once, writes nothing more, and takes other work."""
+async def test_submission_in_flight_is_cancelled(registry: Registry) -> None:
+    """G5, G28: the worker stops writing and continues with other work."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.latency("commit", 30)
     [submission_id] = await submitted(registry, "pdf")
@@ -127,8 +127,9 @@ async def test_what_is_in_flight_is_cancelled(registry: Registry) -> None:
     await check_invariants(registry.app.store)
 
 
-async def test_a_cancelled_one_can_be_given_back(registry: Registry) -> None:
-    """G28: requeue is a new cycle of the same row, with fresh budgets, and it is worked off."""
+@pytest.mark.process
+async def test_cancelled_submission_can_be_requeued(registry: Registry) -> None:
+    """G28: as a new cycle with fresh budgets."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     [submission_id] = await submitted(registry, "pdf")
     async with registry.app.store.begin() as db:
@@ -142,14 +143,14 @@ async def test_a_cancelled_one_can_be_given_back(registry: Registry) -> None:
     await check_invariants(registry.app.store)
 
 
-def test_what_can_be_requeued_has_an_arrow() -> None:
-    """G28: only along the arrows, and never out of the hands of a worker."""
+def test_requeue_follows_allowed_transitions() -> None:
+    """G28: never while a worker holds it."""
     assert all(State.RECEIVED in TRANSITIONS[state] for state in REQUEUEABLE)
     assert REQUEUEABLE.isdisjoint({State.RECEIVED, State.TIER1_SCANNING, State.TIER2_SCANNING, State.BLOCKED})
 
 
-async def test_what_is_active_is_not_requeued(registry: Registry) -> None:
-    """G28: a second job of the same cycle would be a second examination."""
+async def test_active_submission_is_not_requeued(registry: Registry) -> None:
+    """G28: a second job would scan it twice."""
     [submission_id] = await submitted(registry, "pdf")
     async with registry.app.store.begin() as db:
         done = await requeue(db, [submission_id], by="bob", reason="hurry")
@@ -158,23 +159,22 @@ async def test_what_is_active_is_not_requeued(registry: Registry) -> None:
     assert await audit(registry) == []
 
 
-async def test_front_and_back(registry: Registry) -> None:
-    """Those that are moved keep their order among themselves."""
+async def test_moving_keeps_the_relative_order(registry: Registry) -> None:
     ids = dict(zip("abcdef", await submitted(registry, *(f"skill-{letter}" for letter in "abcdef")), strict=True))
     async with registry.app.store.begin() as db:
-        await reorder(db, [ids["d"], ids["c"]], Place.FRONT, by="alice")
-        await reorder(db, [ids["a"]], Place.BACK, by="alice")
-        await reorder(db, [ids["f"]], Place.FRONT, by="alice")
+        await reorder(db, [ids["d"], ids["c"]], QueueEnd.FRONT, by="alice")
+        await reorder(db, [ids["a"]], QueueEnd.BACK, by="alice")
+        await reorder(db, [ids["f"]], QueueEnd.FRONT, by="alice")
     assert await jobs(registry) == [f"skill-{letter}" for letter in "fcdbea"]
 
 
-async def test_failed_ones_are_reprocessed_in_bulk(registry: Registry) -> None:
-    """G7: a dry run counts, then slices until none is left; what comes in meanwhile goes first."""
+async def test_failed_submissions_are_reprocessed_in_bulk(registry: Registry) -> None:
+    """G7: a dry run counts; batches continue until none is left; new submissions go first."""
     ids = await submitted(registry, *(f"skill-{number}" for number in range(7)))
     await registry.work()
     [fresh] = await submitted(registry, "fresh")
     async with registry.app.store.begin() as db:
-        selection = Selection(frozenset({State.REJECTED}), before=await now_of(db))
+        selection = Selection(frozenset({State.REJECTED}), before=await database_now(db))
         dry = await reprocess(db, selection, limit=3, dry_run=True, by="alice", reason="fixed")
     assert (dry.matched, dry.requeued, dry.remaining) == ({State.REJECTED: 7}, 0, 7)
     left = []
@@ -188,12 +188,12 @@ async def test_failed_ones_are_reprocessed_in_bulk(registry: Registry) -> None:
     await check_invariants(registry.app.store)
 
 
-async def test_reprocessing_ends_although_what_it_gives_back_is_decided_again(registry: Registry) -> None:
-    """G7: the moment is fixed, so nothing matches twice."""
+async def test_bulk_reprocessing_terminates(registry: Registry) -> None:
+    """G7: the cutoff time is fixed, so nothing matches twice."""
     await submitted(registry, "one", "two")
     await registry.work()
     async with registry.app.store.begin() as db:
-        selection = Selection(frozenset({State.REJECTED}), before=await now_of(db))
+        selection = Selection(frozenset({State.REJECTED}), before=await database_now(db))
         await reprocess(db, selection, limit=10, dry_run=False, by="alice", reason="again")
     await registry.work()
     async with registry.app.store.begin() as db:
@@ -201,8 +201,9 @@ async def test_reprocessing_ends_although_what_it_gives_back_is_decided_again(re
     assert (done.requeued, done.remaining) == (0, 0)
 
 
-async def test_a_paused_queue_claims_nothing_and_goes_on_by_itself(registry: Registry) -> None:
-    """G27: a pause has an owner, a reason and an end."""
+@pytest.mark.process
+async def test_paused_queue_claims_nothing_and_resumes_by_itself(registry: Registry) -> None:
+    """G27."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     async with registry.app.store.begin() as db:
         await pause_queue(db, reason="maintenance", seconds=3600, by="alice")
@@ -218,7 +219,7 @@ async def test_a_paused_queue_claims_nothing_and_goes_on_by_itself(registry: Reg
             await pause_queue(db, reason="maintenance", seconds=3600, by="alice")
             await pause_queue(db, reason="short", seconds=1, by="bob")
         [second] = await submitted(registry, "csv")
-        # Nobody resumes: the second pause runs out by itself.
+        # The second pause expires by itself.
         await until(lambda: _is(registry, second, State.PUBLISHED))
     assert await audit(registry) == [
         ("alice", "queue_paused"),
@@ -228,8 +229,7 @@ async def test_a_paused_queue_claims_nothing_and_goes_on_by_itself(registry: Reg
     ]
 
 
-async def test_what_is_taken_out_as_the_pause_begins_goes_back_to_the_place_it_was_given(registry: Registry) -> None:
-    """A worker that has not noticed the pause gives its jobs back at once, and takes no more; the order is kept."""
+async def test_jobs_claimed_during_a_pause_return_to_their_position(registry: Registry) -> None:
     ids = await submitted(registry, "a", "b", "c")
     taken: list[Job] = []
     everything_is_taken, everything_is_set = asyncio.Event(), asyncio.Event()
@@ -248,13 +248,13 @@ async def test_what_is_taken_out_as_the_pause_begins_goes_back_to_the_place_it_w
         return asked[-1]
 
     stopping = asyncio.Event()
-    # It would look for a pause in an hour.
+    # Its next check for a pause is an hour away.
     options = replace(worker_options(registry.app.settings), pause_check_seconds=3_600)
     worker = asyncio.create_task(run_worker(registry.app.database_url, handle, options, stopping, is_paused))
     await everything_is_taken.wait()
     async with registry.app.store.begin() as db:
         await pause_queue(db, reason="maintenance", seconds=3600, by="alice")
-        handled = await reorder(db, [ids[2]], Place.FRONT, by="alice")
+        handled = await reorder(db, [ids[2]], QueueEnd.FRONT, by="alice")
     assert [each.id for each in handled.changed] == [ids[2]]
     everything_is_set.set()
 
@@ -271,8 +271,8 @@ async def test_what_is_taken_out_as_the_pause_begins_goes_back_to_the_place_it_w
     assert sorted(job.subject_id for job in taken) == sorted(ids)
 
 
-async def test_two_may_pause_at_once(registry: Registry) -> None:
-    """G27: one pause is open, whoever was last."""
+async def test_concurrent_pauses_leave_one_open(registry: Registry) -> None:
+    """G27."""
 
     async def pause(number: int) -> None:
         async with registry.app.store.begin() as db:

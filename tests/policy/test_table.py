@@ -1,4 +1,4 @@
-"""The policy with a judge: one table, whose rows are tested at their edges and shown in the documentation."""
+"""The policy table with a judge."""
 
 from dataclasses import replace
 from pathlib import Path as File
@@ -7,15 +7,26 @@ import pytest
 from docs.policy import policy_table
 
 from assay.model.finding import Finding, Report, Severity
-from assay.model.judgement import ADDRESSED, INTEGRITY, STEERED, TOO_LARGE, UNREAD, Judgement, Ruled, Ruling, Usage
-from assay.model.verdict import Decision, Path
-from assay.policy.policy import TABLE, FollowUp, Policy, follow_up, judge_report, weigh
-from tests.policy.test_policy import a_finding, a_report, deducting
+from assay.model.verdict import (
+    ADDRESSED,
+    INTEGRITY,
+    STEERED,
+    TOO_LARGE,
+    UNREAD,
+    Decision,
+    FindingRuling,
+    Judgement,
+    Path,
+    Ruling,
+    Usage,
+)
+from assay.policy.policy import TABLE, FollowUp, Policy, decide_verdict, follow_up, static_verdict
+from tests.support.findings import a_finding, a_report, deducting
 
 POLICY = Policy(has_judge=True)
 
 
-def a_judgement(*findings: Finding, rulings: tuple[Ruled, ...] = (), problem: str | None = None) -> Judgement:
+def a_judgement(*findings: Finding, rulings: tuple[FindingRuling, ...] = (), problem: str | None = None) -> Judgement:
     return Judgement("llm/m", "sha256:0", "sha256:1", findings, rulings, "m", Usage(), 1.0, problem)
 
 
@@ -23,29 +34,29 @@ def said(rule_id: str, family: str = "judge_code", severity: Severity = Severity
     return a_finding(rule_id, severity, 0.95, family=family)
 
 
-def ruled(ruling: Ruling, finding: Finding) -> Ruled:
-    return Ruled(finding.rule_id, finding.file, finding.line, ruling, "because")
+def ruled(ruling: Ruling, finding: Finding) -> FindingRuling:
+    return FindingRuling(finding.rule_id, finding.file, finding.line, ruling, "because")
 
 
 @pytest.mark.parametrize(("score", "path"), [(74, None), (75, None), (76, Path.FAST_APPROVE), (100, Path.FAST_APPROVE)])
 def test_fast_approval_is_strictly_above_the_threshold(score: int, path: Path | None) -> None:
-    """G42: 76 fast-approves, 75 and 74 ask the judge; the path is part of the verdict."""
-    verdict = weigh(deducting(100 - score), POLICY)
+    """G42."""
+    verdict = decide_verdict(deducting(100 - score), POLICY)
     assert (verdict.path if verdict else None) == path
     if verdict:
         assert (verdict.decision, verdict.score) == (Decision.APPROVE, score)
 
 
-def test_the_threshold_is_a_setting() -> None:
-    """G42: 85, as it once was."""
-    assert weigh(deducting(20), replace(POLICY, fast_approve_threshold=85)) is None
-    assert weigh(deducting(14), replace(POLICY, fast_approve_threshold=85)).path is Path.FAST_APPROVE
+def test_fast_approval_threshold_is_a_setting() -> None:
+    """G42."""
+    assert decide_verdict(deducting(20), replace(POLICY, fast_approve_threshold=85)) is None
+    assert decide_verdict(deducting(14), replace(POLICY, fast_approve_threshold=85)).path is Path.FAST_APPROVE
 
 
-def test_prompt_only_skills_and_open_criticals_are_never_fast_approved() -> None:
-    """G42: without code files not even at 100; nor with a critical, however unsure."""
-    assert weigh(replace(a_report(), has_code=False), POLICY) is None
-    assert weigh(a_report(a_finding(confidence=0.05)), POLICY) is None
+def test_prompt_only_skills_and_criticals_are_never_fast_approved() -> None:
+    """G42."""
+    assert decide_verdict(replace(a_report(), has_code=False), POLICY) is None
+    assert decide_verdict(a_report(a_finding(confidence=0.05)), POLICY) is None
 
 
 CRITICAL = a_finding(confidence=0.5)
@@ -114,34 +125,32 @@ JUDGED: dict[str, tuple[Report, Judgement, str, Decision]] = {
 
 
 @pytest.mark.parametrize("name", sorted(JUDGED))
-def test_what_the_judge_says_decides(name: str) -> None:
-    """Each row of the table; and a person never sees a score that would have published it."""
+def test_judge_decides_by_the_table(name: str) -> None:
     report, judgement, code, decision = JUDGED[name]
-    verdict = weigh(report, POLICY, judgement)
+    verdict = decide_verdict(report, POLICY, judgement)
     assert verdict is not None
     assert (verdict.decision, verdict.reason.code if verdict.reason else "") == (decision, code)
     low, high = {Decision.APPROVE: (80, 100), Decision.REVIEW: (50, 79), Decision.REFUSE: (0, 49)}[decision]
     assert low <= verdict.score <= high
 
 
-def test_every_row_of_the_table_is_reached() -> None:
-    """No row stands in the shadow of another."""
+def test_every_row_is_reached() -> None:
     reports = [deducting(100 - score) for score in (100, 60, 30)]
     reports += [a_report(a_finding("UX", Severity.INFO, family="unexamined")), replace(a_report(), has_code=False)]
     reached = {code for _, _, code, _ in JUDGED.values()} | {"judged_pass"}
     for report in reports:
         for policy in (Policy(), POLICY):
-            verdict = weigh(report, policy)
+            verdict = decide_verdict(report, policy)
             reached.add("ask" if verdict is None else verdict.reason.code if verdict.reason else verdict.path)
     names = {Path.STATIC: "static_pass", Path.FAST_APPROVE: "fast_approve"}
     assert {row.code for row in TABLE} == {names.get(each, each) for each in reached if each}
 
 
-def test_without_a_judge_nothing_changes() -> None:
-    """80 publishes, 50 to 79 is reviewed, less fails: whoever has no model has the rules of before."""
+def test_policy_without_a_judge() -> None:
+    """80 publishes, 50 to 79 is reviewed, less fails."""
     for score in range(0, 101):
         report = deducting(100 - score)
-        assert weigh(report, Policy()) == judge_report(report, POLICY) == judge_report(report, Policy())
+        assert decide_verdict(report, Policy()) == static_verdict(report, POLICY) == static_verdict(report, Policy())
 
 
 @pytest.mark.parametrize(
@@ -157,14 +166,13 @@ def test_without_a_judge_nothing_changes() -> None:
         ("the static scan is sure", False, FollowUp.YANK),
     ],
 )
-def test_what_becomes_of_a_version_that_is_out(name: str, fast: bool, action: FollowUp) -> None:
-    """Confirmed is withdrawn; let out too early is taken back; the rest stays until a person has looked."""
+def test_follow_up_of_a_published_version(name: str, fast: bool, action: FollowUp) -> None:
+    """confirmed is withdrawn, fast-approved concerns are yanked, the rest stays."""
     report, judgement, _, _ = JUDGED[name]
-    verdict = weigh(report, POLICY, judgement)
+    verdict = decide_verdict(report, POLICY, judgement)
     assert verdict is not None
     assert follow_up(verdict, was_fast_approved=fast) is action
 
 
-def test_the_documentation_shows_the_table_as_it_is() -> None:
-    """What is written is what is decided."""
+def test_documentation_shows_the_table() -> None:
     assert policy_table() in (File(__file__).parents[2] / "docs" / "policy.md").read_text()

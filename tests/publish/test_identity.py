@@ -1,35 +1,38 @@
-"""A name that passes from one repository to another: nobody gets anything of the other but the name."""
+"""Names that move between repositories."""
 
 import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
-from assay.maintenance.watch_upstream import Watch
+from assay.maintenance.watch_upstream import UpstreamWatcher
 from assay.settings import Settings
-from assay.store.versions.status import lock_skill
-from assay.store.versions.status import rename as rename_listing
+from assay.store.skills.locks import lock_skill
+from assay.store.skills.names import rename_listing
 from tests.support.catalogue import agree, changes, gone, publish, read
 from tests.support.edge_copies import bring_level, expected, meaning_of
 from tests.support.fake_github import FakeGitHub
 from tests.support.registry import SECRET, Registry, open_registry
 from tests.support.skills import a_skill
 
+pytestmark = pytest.mark.process
+
 MINE, THEIRS = "Says hello.", "Says whatever a stranger wants."
 
 
 async def look(registry: Registry) -> None:
-    """Compare every listing with its source, once; what is missing is missing for good."""
+    """Check every listing against its repository once, without a grace period."""
     app = registry.app
     async with app.store.begin() as db:
         await db.execute(text("UPDATE upstream_check SET due_at = now(), described_at = NULL"))
-    await Watch(app.store, app.github, app.clock, timedelta(hours=6), timedelta(0)).look()
+    await UpstreamWatcher(app.store, app.github, app.clock, timedelta(hours=6), timedelta(0)).run_batch()
 
 
 async def move_away(registry: Registry, *, seen: bool) -> str:
-    """A listed repository is renamed, and a stranger takes its name. Returns the id of the listing."""
+    """Rename a listed repository, let another take its name, and return the listing's id."""
     name = await publish(registry, "acme/tools", MINE)
     listed: str = (await read(registry, name))["skill"]["id"]
     repository, _ = registry.github.directory.find("acme/tools")
@@ -41,8 +44,8 @@ async def move_away(registry: Registry, *, seen: bool) -> str:
     return listed
 
 
-async def test_a_stranger_who_takes_a_free_name_does_not_get_the_listing(registry: Registry) -> None:
-    """G54: the submission is refused and says why; the old content stays until the watch finds its source gone."""
+async def test_new_owner_of_a_name_does_not_get_the_listing(registry: Registry) -> None:
+    """G54: the submission is refused; the listing stays until its repository is found missing."""
     listed = await move_away(registry, seen=False)
     submitted = await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -53,8 +56,8 @@ async def test_a_stranger_who_takes_a_free_name_does_not_get_the_listing(registr
     kept = (await read(registry, "acme/tools/greet"))["skill"]
     assert (kept["id"], kept["description"], kept["currentVersion"]) == (listed, MINE, "1.0.0")
     await look(registry)
-    assert "another repository now" in (await gone(registry, "acme/tools/greet"))["reason"]
-    # Whoever says where it is now brings it back, with everything that was its own.
+    assert "a different repository" in (await gone(registry, "acme/tools/greet"))["reason"]
+    # Submitting the new location restores the listing.
     await registry.submit("umbrella/kit", "greet")
     await registry.work()
     await look(registry)
@@ -63,17 +66,17 @@ async def test_a_stranger_who_takes_a_free_name_does_not_get_the_listing(registr
     await agree(registry, "umbrella/kit/greet")
 
 
-async def test_a_name_that_was_given_up_is_free_for_another(settings: Settings, github: FakeGitHub) -> None:
-    """G54: both are listed, each with its own content."""
+async def test_released_name_can_be_used_by_another_repository(settings: Settings, github: FakeGitHub) -> None:
+    """G54."""
     async with open_registry(settings, github) as registry:
         listed = await move_away(registry, seen=True)
-    # Another process, that does not remember what GitHub said a moment ago.
+    # Another process, without cached responses.
     async with open_registry(settings, github) as registry:
         await check_both(registry, listed)
 
 
 async def check_both(registry: Registry, listed: str) -> None:
-    """The stranger's skill beside the one that was there."""
+    """Check both listings."""
     whole = await registry.client.post("/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/tools"})
     assert whole.status_code == 201, whole.text
     await registry.work()
@@ -86,8 +89,8 @@ async def check_both(registry: Registry, listed: str) -> None:
     await agree(registry, "acme/tools/tools", "umbrella/kit/greet")
 
 
-async def test_two_repositories_that_want_the_same_name(registry: Registry) -> None:
-    """Who has it keeps it until the registry knows where that one moved to; then the other one gets it."""
+async def test_two_repositories_with_the_same_name(registry: Registry) -> None:
+    """the holder keeps it until its new location is known."""
     first = await publish(registry, "acme/one", "First.")
     second = await publish(registry, "acme/two", "Second.")
     one, _ = registry.github.directory.find("acme/one")
@@ -111,7 +114,7 @@ async def test_two_repositories_that_want_the_same_name(registry: Registry) -> N
 
 
 async def copied(registry: Registry, folder: Path, name: str) -> str:
-    """The repository that the copy names as the source of a listing, if the copy is as it would be made anew."""
+    """Return the source of a listing in the edge copy, which must equal a rebuilt one."""
     await bring_level(registry, registry.app.edge)
     assert await meaning_of(registry.app.edge) == await expected(registry, folder)
     registry.app.copy.forget()
@@ -120,8 +123,8 @@ async def copied(registry: Registry, folder: Path, name: str) -> str:
     return str(listing.skill.repository)
 
 
-async def test_a_new_spelling_reaches_the_copy(registry: Registry, tmp_path: Path) -> None:
-    """G54: the listing keeps its name, and everybody tells where it comes from as its owner spells it."""
+async def test_changed_spelling_reaches_the_edge_copy(registry: Registry, tmp_path: Path) -> None:
+    """G54."""
     name = await publish(registry, "acme/tools", MINE)
     assert await copied(registry, tmp_path, name) == "acme/tools"
     repository, _ = registry.github.directory.find("acme/tools")
@@ -134,10 +137,8 @@ async def test_a_new_spelling_reaches_the_copy(registry: Registry, tmp_path: Pat
     await agree(registry, name)
 
 
-async def test_a_repository_that_goes_back_to_its_first_name_takes_its_listing_along(
-    registry: Registry, tmp_path: Path
-) -> None:
-    """G54: while the new name is taken the listing keeps the old one; then that is right again, and all say so."""
+async def test_repository_that_returns_to_its_first_name(registry: Registry, tmp_path: Path) -> None:
+    """G54."""
     name = await publish(registry, "acme/tools", MINE)
     repository, _ = registry.github.directory.find("acme/tools")
     assert repository is not None
@@ -152,8 +153,8 @@ async def test_a_repository_that_goes_back_to_its_first_name_takes_its_listing_a
     assert await changes(registry, "rename") != []
 
 
-async def test_whoever_submits_all_of_a_renamed_repository_finds_its_listings_there(registry: Registry) -> None:
-    """G54: nothing waits for the watch, and the old name leads on."""
+async def test_submitting_a_renamed_repository_finds_its_listings(registry: Registry) -> None:
+    """G54."""
     name = await publish(registry, "acme/tools", MINE)
     repository, _ = registry.github.directory.find("acme/tools")
     assert repository is not None
@@ -172,14 +173,14 @@ ADMIN = {"X-Internal-Key": SECRET}
 async def adopt(
     registry: Registry, repository: str, reason: str = "Its owner made it anew."
 ) -> tuple[int, dict[str, Any]]:
-    """An operator says that it is still the same."""
+    """Adopt a repository as an operator."""
     path = f"/api/v1/admin/repositories/{repository}/adopt"
     answer = await registry.client.post(path, json={"reason": reason}, headers=ADMIN)
     return answer.status_code, answer.json()
 
 
-async def test_an_operator_lets_a_repository_that_was_made_anew_take_its_place(registry: Registry) -> None:
-    """G54: only because a person says so, and only exactly this repository; what it holds is examined first."""
+async def test_operator_adopts_a_recreated_repository(registry: Registry) -> None:
+    """G54: its content is examined first."""
     listed = await move_away(registry, seen=False)
     await look(registry)
     await gone(registry, "acme/tools/greet")
@@ -194,13 +195,12 @@ async def test_an_operator_lets_a_repository_that_was_made_anew_take_its_place(r
     audit = (await registry.client.get("/api/v1/admin/audit", headers=ADMIN)).json()["events"]
     told = next(each for each in audit if each["action"] == "repository_adopted")
     assert (told["subject"], told["detail"]["reason"]) == ("Acme/tools", "Its owner made it anew.")
-    # Once: now it is the one that is listed.
+    # Only once.
     status, again = await adopt(registry, "acme/tools")
     assert (status, again["code"]) == (409, "not_replaced")
 
 
-async def test_nothing_is_adopted_that_need_not_be(registry: Registry) -> None:
-    """What is not listed, not on GitHub, or listed under its own name, is left alone, and the answer says which."""
+async def test_unnecessary_adoption_is_rejected(registry: Registry) -> None:
     await move_away(registry, seen=False)
     registry.github.add_repository("acme/other", files={"SKILL.md": a_skill("other")})
     answers = [await adopt(registry, name) for name in ("acme/other", "acme/nowhere", "acme/..", "acme/to%00ols")]
@@ -213,8 +213,8 @@ async def test_nothing_is_adopted_that_need_not_be(registry: Registry) -> None:
     assert (await read(registry, "umbrella/kit/greet"))["skill"]["description"] == MINE
 
 
-async def test_many_adopt_at_once(registry: Registry) -> None:
-    """G54: one of them decides; the others are told that there is nothing left to decide, and the audit has one entry."""
+async def test_concurrent_adoptions_decide_once(registry: Registry) -> None:
+    """G54."""
     await move_away(registry, seen=False)
     answers = await asyncio.gather(*(adopt(registry, "acme/tools", f"Said {number}.") for number in range(8)))
     codes = sorted(answer.get("code", "adopted") for _, answer in answers)
@@ -224,15 +224,15 @@ async def test_many_adopt_at_once(registry: Registry) -> None:
     assert [each["action"] for each in audit].count("repository_adopted") == 1
 
 
-async def test_a_repository_is_adopted_while_the_one_before_is_submitted_where_it_is_now(registry: Registry) -> None:
-    """G54: whichever comes first, a listing belongs to one of them and tells what that one holds."""
+async def test_adoption_during_a_submission_of_the_moved_repository(registry: Registry) -> None:
+    """G54: a listing belongs to exactly one of them."""
     await move_away(registry, seen=False)
     await registry.submit("umbrella/kit", "greet")
     (status, answer), _ = await asyncio.gather(adopt(registry, "acme/tools"), registry.work())
     assert (status, answer.get("code")) in {(200, None), (409, "not_replaced"), (409, "repository_changed")}
     await look(registry)
     await registry.work()
-    # What stays where it was is listed beside what came anew under its new name, or has moved there itself.
+    # The moved repository is listed under its new name, alone or beside the adopted one.
     names = ["umbrella/kit/greet"] if status == 409 else ["acme/tools/greet", "umbrella/kit/greet"]
     told = {"acme/tools/greet": THEIRS, "umbrella/kit/greet": MINE}
     assert [(await read(registry, name))["skill"]["description"] for name in names] == [told[name] for name in names]

@@ -1,4 +1,4 @@
-"""Publishing: one transaction, immutable versions, names that belong to one folder."""
+"""Publishing: one transaction, immutable versions, one folder per name."""
 
 import asyncio
 
@@ -6,9 +6,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from assay.publish.version import next_version
+from assay.publish.publish import next_version
 from tests.support.registry import Registry
 from tests.support.skills import a_repository, a_skill
+
+pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(
@@ -26,12 +28,12 @@ from tests.support.skills import a_repository, a_skill
     ],
 )
 def test_version_numbers(declared: str | None, taken: list[str], version: str) -> None:
-    """G51: the author's number if it is a fresh one, else one more than the highest."""
+    """G51: the author's if it is new, otherwise the next."""
     assert next_version(declared, taken) == version
 
 
-async def test_content_that_comes_back_is_the_version_it_was(registry: Registry) -> None:
-    """G50: A, then B, then A again: two versions, and the first is live again."""
+async def test_returning_content_is_its_old_version(registry: Registry) -> None:
+    """G50."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -45,8 +47,8 @@ async def test_content_that_comes_back_is_the_version_it_was(registry: Registry)
     assert served["skill"]["description"] == "Says hello in the user's language."
 
 
-async def test_one_folder_has_one_listing(registry: Registry) -> None:
-    """G55: the same folder under a second name is refused, and told under which name it is listed."""
+async def test_folder_has_one_listing(registry: Registry) -> None:
+    """G55."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -57,8 +59,8 @@ async def test_one_folder_has_one_listing(registry: Registry) -> None:
     assert "acme/tools/greet" in detail["reason"]["message"]
 
 
-async def test_one_name_has_one_folder(registry: Registry) -> None:
-    """G55: two folders that want the same name at the same time: one gets it, the other is told why not."""
+async def test_name_has_one_folder(registry: Registry) -> None:
+    """G55: also concurrently."""
     files = {f"{folder}/greet/SKILL.md": a_skill("greet", description=f"In {folder}.") for folder in ("a", "b")}
     registry.github.add_repository("acme/tools", files=files)
     ids = [(await registry.submit("acme/tools", "greet", path))["id"] for path in files]
@@ -68,8 +70,7 @@ async def test_one_name_has_one_folder(registry: Registry) -> None:
     assert (await registry.client.get("/api/v1/skills")).json()["total"] == 1
 
 
-async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
-    """Invariant 6: the same folder in two repositories has one scan, and both are listed."""
+async def test_equal_content_is_scanned_once(registry: Registry) -> None:
     for owner in ("acme", "umbrella"):
         registry.github.add_repository(f"{owner}/tools", files=a_repository("pdf"))
         await registry.submit(f"{owner}/tools", "pdf", "skills/pdf/SKILL.md")
@@ -80,7 +81,7 @@ async def test_equal_bytes_are_scanned_once(registry: Registry) -> None:
 
 
 async def test_parallel_publishes_all_arrive(registry: Registry) -> None:
-    """G3: sixty skills published at once by one worker are all listed, each with its version."""
+    """G3: sixty at once."""
     names = [f"skill-{number}" for number in range(60)]
     registry.github.add_repository("acme/many", files=a_repository(*names))
     await asyncio.gather(*(registry.submit("acme/many", name, f"skills/{name}/SKILL.md") for name in names))
@@ -117,8 +118,8 @@ COPY = """
         ),
     ],
 )
-async def test_the_database_refuses_ghosts(registry: Registry, statement: str, constraint: str) -> None:
-    """G50: no listing without a version, no version without content, commit and hallmark, whatever code runs."""
+async def test_database_rejects_incomplete_versions(registry: Registry, statement: str, constraint: str) -> None:
+    """G50."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -127,8 +128,8 @@ async def test_the_database_refuses_ghosts(registry: Registry, statement: str, c
             await db.execute(text(statement))
 
 
-async def test_a_failure_while_publishing_leaves_nothing_half_done(registry: Registry) -> None:
-    """G3: state and listing change together; after a crash of the closing write there is neither."""
+async def test_failed_publish_leaves_nothing(registry: Registry) -> None:
+    """G3."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     accepted = await registry.submit("acme/tools", "greet")
     async with registry.app.store.begin() as db:

@@ -1,4 +1,4 @@
-"""What an accident took out of the queue comes back to it, once, and nothing that cannot be read stops the rest."""
+"""Rescue of lost and held jobs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,9 +12,9 @@ from structlog.testing import capture_logs
 from assay.model.job import Job
 from assay.model.submission import State
 from assay.queue.rescue import RESCUE_ORPHANS, rescue_held_jobs, rescue_orphans
-from assay.runtime.periodic import Chore
+from assay.runtime.periodic import PeriodicJob
 from assay.store.database.database import Database, open_database
-from assay.store.operations.periodic_jobs import register_chores
+from assay.store.operations.periodic_jobs import register_periodic_jobs
 from assay.store.queue.held_jobs import list_unreadable_jobs
 from tests.support.backlog import NOW, Row, add_job, add_rows
 from tests.support.registry import Registry
@@ -24,18 +24,18 @@ from tests.support.web.statements import statements
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Database]:
-    """The database of a worker."""
+    """Return the database of a worker."""
     async with open_database(database_url) as opened:
         yield opened
 
 
 def at(moment: datetime = NOW):
-    """A clock that stands still."""
+    """Return a fixed clock."""
     return lambda: moment
 
 
 async def jobs(store: Database) -> dict[str, list[str]]:
-    """The states of all jobs, by their key."""
+    """Return the states of all jobs by key."""
     async with store.begin() as db:
         rows = await db.execute(text("SELECT dedupe_key, status::text FROM pgqueuer ORDER BY id"))
         found: dict[str, list[str]] = {}
@@ -45,19 +45,19 @@ async def jobs(store: Database) -> dict[str, list[str]]:
 
 
 async def rescue_held(store: Database) -> int:
-    """One turn of the chore."""
+    """Run the periodic job once."""
     async with store.begin() as db:
         return await rescue_held_jobs(db)
 
 
-async def rescue_lost(store: Database, now: datetime = NOW, looked_at: int = 100) -> int:
-    """One turn of the chore."""
+async def rescue_lost(store: Database, now: datetime = NOW, window_size: int = 100) -> int:
+    """Run the periodic job once."""
     async with store.begin() as db:
-        return await rescue_orphans(db, at(now), looked_at)
+        return await rescue_orphans(db, at(now), window_size)
 
 
-async def test_a_held_job_is_given_back(store: Database) -> None:
-    """G25: a job whose outcome could not be written is worked on again."""
+async def test_held_job_is_requeued(store: Database) -> None:
+    """G25."""
     waiting = Row(job="failed")
     async with store.begin() as db:
         await add_rows(db, [waiting])
@@ -65,8 +65,8 @@ async def test_a_held_job_is_given_back(store: Database) -> None:
     assert await jobs(store) == {f"{waiting.id}:1": ["queued"]}
 
 
-async def test_what_is_queued_again_or_over_is_dropped_and_the_rest_is_given_back(store: Database) -> None:
-    """G25: a held job whose key is taken does not spoil the chore for the others, and old ones do not pile up."""
+async def test_obsolete_held_jobs_are_dropped(store: Database) -> None:
+    """G25: those with a taken key; the rest is requeued."""
     twice, doubled, plain = Row(job="failed"), Row(job="failed"), Row(job="failed")
     over = Row(State.FAILED, job="failed")
     async with store.begin() as db:
@@ -80,8 +80,7 @@ async def test_what_is_queued_again_or_over_is_dropped_and_the_rest_is_given_bac
     assert await rescue_held(store) == 0
 
 
-async def test_a_held_job_whose_submission_is_being_written_waits_for_the_next_turn(store: Database) -> None:
-    """The chore waits for nobody, so nobody who waits for it can be waited for."""
+async def test_held_job_of_a_locked_submission_is_left_for_the_next_run(store: Database) -> None:
     busy, free = Row(job="failed"), Row(job="failed")
     async with store.begin() as db:
         await add_rows(db, [busy, free])
@@ -93,8 +92,8 @@ async def test_a_held_job_whose_submission_is_being_written_waits_for_the_next_t
 
 
 @pytest.mark.parametrize("payload", [b"", b"\xff\x00", b"{}", b'{"subject_id": "no", "cycle": 1}', b"null"])
-async def test_a_job_that_cannot_be_read_is_set_aside_and_seen(store: Database, payload: bytes) -> None:
-    """G25: it is neither skipped in silence nor tried for ever; its submission goes on with a new job."""
+async def test_unreadable_job_is_set_aside_and_reported(store: Database, payload: bytes) -> None:
+    """G25: its submission gets a new job."""
     broken, fine = Row(age_seconds=300, job=None), Row(job="failed")
     async with store.begin() as db:
         await add_rows(db, [broken, fine])
@@ -110,8 +109,8 @@ async def test_a_job_that_cannot_be_read_is_set_aside_and_seen(store: Database, 
     assert await jobs(store) == {None: ["failed"], f"{fine.id}:1": ["queued"], f"{broken.id}:1": ["queued"]}
 
 
-async def test_a_job_that_says_something_else_than_its_key_is_set_aside(store: Database) -> None:
-    """G25: it would stand for one submission and work on another."""
+async def test_job_that_contradicts_its_key_is_set_aside(store: Database) -> None:
+    """G25."""
     row, other = Row(job=None), Row()
     async with store.begin() as db:
         await add_rows(db, [row, other])
@@ -121,8 +120,9 @@ async def test_a_job_that_says_something_else_than_its_key_is_set_aside(store: D
         assert len(await list_unreadable_jobs(db, 10)) == 1
 
 
-async def test_an_orphan_is_processed_to_the_end(registry: Registry) -> None:
-    """G25: an active submission whose job is gone gets another one, and is published like the others."""
+@pytest.mark.process
+async def test_orphan_is_processed(registry: Registry) -> None:
+    """G25."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     lost = await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     other = await registry.submit("acme/tools", "csv", "skills/csv/SKILL.md")
@@ -141,8 +141,8 @@ async def test_an_orphan_is_processed_to_the_end(registry: Registry) -> None:
     assert states == {"PUBLISHED"}
 
 
-async def test_only_what_nobody_works_on_is_an_orphan(store: Database) -> None:
-    """G25: not while a worker holds the lease, not while a job waits, runs or is held, not when it is over."""
+async def test_only_abandoned_submissions_are_orphans(store: Database) -> None:
+    """G25: not with a lease, a job, or a final state."""
     rows = {
         "alive": Row(State.TIER1_SCANNING, 300, lease_seconds=5, job=None),
         "dead": Row(State.TIER1_SCANNING, 300, lease_seconds=-5, job=None, priority=3),
@@ -165,8 +165,8 @@ async def test_only_what_nobody_works_on_is_an_orphan(store: Database) -> None:
         assert (await db.execute(query, {"keys": keys})).scalars().all() == [3, 7]
 
 
-async def test_racing_rescuers_give_an_orphan_one_job(store: Database) -> None:
-    """G25: also without the lock of the chore, a submission never gets two jobs, and nobody waits or fails."""
+async def test_concurrent_rescuers_create_one_job(store: Database) -> None:
+    """G25."""
     lost = [Row(age_seconds=300, job=None) for _ in range(50)]
     async with store.begin() as db:
         await add_rows(db, lost)
@@ -175,8 +175,7 @@ async def test_racing_rescuers_give_an_orphan_one_job(store: Database) -> None:
     assert await jobs(store) == {f"{row.id}:1": ["queued"] for row in lost}
 
 
-async def test_an_orphan_that_is_being_written_is_left_alone(store: Database) -> None:
-    """Whoever has it locked may be about to decide it, or to give it a job."""
+async def test_locked_orphan_is_left_alone(store: Database) -> None:
     row = Row(age_seconds=300, job=None)
     async with store.begin() as db:
         await add_rows(db, [row])
@@ -188,25 +187,25 @@ async def test_an_orphan_that_is_being_written_is_left_alone(store: Database) ->
     assert await jobs(store) == {f"{row.id}:1": ["queued"]}
 
 
-async def test_a_long_backlog_is_gone_through_some_of_it_at_a_time(store: Database) -> None:
-    """G99: each turn looks at a bounded part, whoever takes it, and goes on where the last one ended."""
+async def test_long_backlog_is_scanned_in_parts(store: Database) -> None:
+    """G99."""
     rows = [Row(age_seconds=1000 - number, job="queued" if number != 6 else None) for number in range(8)]
     async with store.begin() as db:
-        await register_chores(db, [Chore(RESCUE_ORPHANS, 1, 1, rescue_held_jobs).rhythm])
+        await register_periodic_jobs(db, [PeriodicJob(RESCUE_ORPHANS, 1, 1, rescue_held_jobs).schedule])
         await add_rows(db, rows)
-    assert [await rescue_lost(store, looked_at=3) for _ in range(3)] == [0, 0, 1]
+    assert [await rescue_lost(store, window_size=3) for _ in range(3)] == [0, 0, 1]
     await forget_job(store, rows[0].id)
-    assert [await rescue_lost(store, looked_at=3) for _ in range(2)] == [1, 0]
+    assert [await rescue_lost(store, window_size=3) for _ in range(2)] == [1, 0]
 
 
 async def forget_job(store: Database, number: UUID) -> None:
-    """Make an orphan."""
+    """Create an orphan."""
     async with store.begin() as db:
         await db.execute(text("DELETE FROM pgqueuer WHERE dedupe_key = :key"), {"key": f"{number}:1"})
 
 
-async def test_rescuing_costs_the_same_statements_for_few_and_for_many(store: Database) -> None:
-    """G99: no loop over submissions."""
+async def test_rescue_uses_a_constant_number_of_statements(store: Database) -> None:
+    """G99."""
     assert await _statements(store, 1) == await _statements(store, 40)
 
 

@@ -1,4 +1,4 @@
-"""The worker: bounded, graceful, and it gives back what it cannot finish."""
+"""The worker: bounded, graceful, and it releases unfinished jobs."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,12 +8,11 @@ import pytest
 from sqlalchemy import text
 
 from assay.model.job import Job
-from assay.queue.outcome import Again, Done, Outcome
+from assay.queue.outcome import Done, Outcome, Retry, RetryPolicy
 from assay.queue.rescue import rescue_held_jobs
-from assay.queue.retry import RetryBudget
 from assay.queue.worker import WorkerOptions, run_worker
 from assay.store.database.database import Database, open_database
-from assay.store.queue.enqueue import enqueue
+from assay.store.queue.jobs import enqueue
 from tests.support.backlog import Row, add_rows
 from tests.support.processes import until
 
@@ -21,7 +20,7 @@ OPTIONS = WorkerOptions(batch=10, concurrency=20, lease_seconds=2, stop_seconds=
 
 
 async def fill(store: Database, number: int) -> list[Job]:
-    """Jobs about nothing."""
+    """Enqueue empty jobs."""
     jobs = [Job(uuid4(), 1) for _ in range(number)]
     async with store.begin() as db:
         await db.execute(text("SELECT 1"))
@@ -30,13 +29,13 @@ async def fill(store: Database, number: int) -> list[Job]:
 
 
 async def waiting(store: Database) -> int:
-    """Jobs that are still in the queue."""
+    """Return the number of jobs in the queue."""
     async with store.begin() as db:
         return (await db.execute(text("SELECT count(*) FROM pgqueuer"))).scalar_one()
 
 
 async def work_until(url: str, handle, enough: Callable[[], bool], options: WorkerOptions = OPTIONS) -> None:
-    """Run a worker until something has happened."""
+    """Run a worker until a condition holds."""
     stopping = asyncio.Event()
     worker = asyncio.create_task(run_worker(url, handle, options, stopping))
 
@@ -50,8 +49,8 @@ async def work_until(url: str, handle, enough: Callable[[], bool], options: Work
         await worker
 
 
-async def test_200_jobs_are_in_flight_and_never_more(database_url: str) -> None:
-    """G23: batch 10 × concurrency 20, measured while 500 jobs wait."""
+async def test_at_most_200_jobs_are_in_flight(database_url: str) -> None:
+    """G23: batch 10 × concurrency 20, with 500 waiting."""
     running, most, release = set[Job](), 0, asyncio.Event()
     finished = 0
 
@@ -73,8 +72,7 @@ async def test_200_jobs_are_in_flight_and_never_more(database_url: str) -> None:
         assert await waiting(store) == 0
 
 
-async def test_what_cannot_be_finished_is_given_back_at_once(database_url: str) -> None:
-    """Design §2: a stopping worker releases its jobs; another one has them without waiting for a lease to end."""
+async def test_stopping_worker_releases_its_jobs(database_url: str) -> None:
     started: list[Job] = []
 
     async def never(job: Job) -> Outcome:
@@ -98,14 +96,13 @@ async def test_what_cannot_be_finished_is_given_back_at_once(database_url: str) 
         assert {job.subject_id for job in done} == {job.subject_id for job in jobs}
 
 
-async def test_again_keeps_the_job_until_it_is_done(database_url: str) -> None:
-    """A job that says `Again` comes back; one that says `Done` is gone."""
+async def test_retried_job_stays_until_it_is_done(database_url: str) -> None:
     tries = 0
 
     async def handle(_job: Job) -> Outcome:
         nonlocal tries
         tries += 1
-        return Done() if tries == 3 else Again(0)
+        return Done() if tries == 3 else Retry(0)
 
     async with open_database(database_url) as store:
         await fill(store, 1)
@@ -113,8 +110,8 @@ async def test_again_keeps_the_job_until_it_is_done(database_url: str) -> None:
         assert await waiting(store) == 0
 
 
-async def test_a_handler_that_breaks_does_not_lose_its_job(database_url: str) -> None:
-    """G25: the job is held, the worker goes on, and the rescue gives it back to the queue."""
+async def test_failing_handler_does_not_lose_its_job(database_url: str) -> None:
+    """G25: it is held and rescued."""
     tries = 0
 
     async def handle(_job: Job) -> Outcome:
@@ -136,6 +133,6 @@ async def test_a_handler_that_breaks_does_not_lose_its_job(database_url: str) ->
 
 
 @pytest.mark.parametrize(("attempts", "delay"), [(1, 30), (2, 60), (3, 90), (4, None)])
-def test_retries_are_three_and_spaced(attempts: int, delay: float | None) -> None:
-    """Design §6: 30·n seconds, three times, then the end."""
-    assert RetryBudget().delay(attempts) == delay
+def test_three_retries_with_growing_delays(attempts: int, delay: float | None) -> None:
+    """30·n seconds."""
+    assert RetryPolicy().delay(attempts) == delay

@@ -1,33 +1,33 @@
-"""Who is running: each task sees its own scope, and every scope gives back the one before."""
+"""The current task for logs: scopes are isolated and restored."""
 
 import asyncio
 
 import pytest
 
-from assay.runtime.current_task import running, who_is_running
+from assay.runtime.current_task import current_task, task_scope
 
 
-async def test_two_hundred_tasks_see_only_themselves() -> None:
-    """G24: interleaved at every step, nobody sees or clears another's context."""
+async def test_scopes_of_200_tasks_are_isolated() -> None:
+    """G24."""
     arrived = asyncio.Barrier(200)
 
     async def work(number: int) -> None:
-        with running("submission", submission_id=number) as mine:
+        with task_scope("submission", submission_id=number) as mine:
             await arrived.wait()
             for _ in range(5):
-                assert who_is_running() is mine
+                assert current_task() is mine
                 await asyncio.sleep(0)
-            assert await asyncio.to_thread(who_is_running) is mine
-        assert who_is_running() is None
+            assert await asyncio.to_thread(current_task) is mine
+        assert current_task() is None
 
     await asyncio.gather(*map(work, range(200)))
 
 
-def test_a_scope_gives_back_the_outer_one_also_after_an_error() -> None:
-    """G24: nested scopes restore, on return and on an exception; there is no way to set or clear."""
-    assert who_is_running() is None
-    with running("job", job=1) as outer:
-        with pytest.raises(ValueError, match="inside"), running("submission", submission_id=2):
+def test_nested_scope_restores_the_outer_one() -> None:
+    """G24: also after an exception."""
+    assert current_task() is None
+    with task_scope("job", job=1) as outer:
+        with pytest.raises(ValueError, match="inside"), task_scope("submission", submission_id=2):
             raise ValueError("inside")
-        assert who_is_running() is outer
-    assert who_is_running() is None
+        assert current_task() is outer
+    assert current_task() is None

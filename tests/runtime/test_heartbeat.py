@@ -1,4 +1,4 @@
-"""A process is seen while it is there, and says what it does."""
+"""Heartbeats of processes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from assay import __version__
 from assay.model.job import Job
-from assay.queue.in_flight import InFlight
 from assay.queue.outcome import Done, Outcome
+from assay.queue.worker import InFlight
 from assay.runtime.heartbeat import heartbeat
 from assay.store.database.database import Database, open_database
 from assay.store.operations.processes import SeenProcess, list_processes
@@ -23,19 +23,19 @@ JOB = Job(uuid4(), 1)
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Database]:
-    """The database of a process."""
+    """Return the database of a process."""
     async with open_database(database_url) as opened:
         yield opened
 
 
 async def seen(store: Database) -> list[SeenProcess]:
-    """All processes that are known."""
+    """Return all registered processes."""
     async with store.begin() as db:
         return await list_processes(db)
 
 
-async def test_a_process_is_seen_from_its_start_to_its_end(store: Database) -> None:
-    """G93: it registers, it is seen again and again, and one that leaves as it should is not missed."""
+async def test_process_is_registered_until_it_ends(store: Database) -> None:
+    """G93."""
     in_flight = InFlight()
     async with heartbeat(store, "worker", lambda: in_flight.number, ruleset="sha256:1", every_seconds=0.01):
         [first] = await seen(store)
@@ -49,21 +49,20 @@ async def test_a_process_is_seen_from_its_start_to_its_end(store: Database) -> N
     assert await seen(store) == []
 
 
-async def test_a_process_that_was_forgotten_comes_back(store: Database) -> None:
-    """A row that somebody deleted is not the end of a process that lives."""
+async def test_deleted_registration_is_restored(store: Database) -> None:
     async with heartbeat(store, "web", every_seconds=0.01):
         async with store.begin() as db:
             await db.execute(text("DELETE FROM process"))
         await until(lambda: _is(seen(store), bool))
 
 
-async def test_a_heartbeat_that_cannot_be_written_is_told_once(store: Database) -> None:
-    """G95: an outage of an hour is one line, and its end another."""
+async def test_heartbeat_failure_is_logged_once(store: Database) -> None:
+    """G95: and its end once."""
     with capture_logs() as logs:
         async with heartbeat(store, "web", every_seconds=0.001):
             async with store.begin() as db:
                 await db.execute(text("ALTER TABLE process RENAME TO away"))
-            await until(lambda: _later(logs, "cannot be written"))
+            await until(lambda: _later(logs, "Failed to write"))
             with statements(store) as tried:
                 await until(lambda: _is(_now(tried), lambda beats: len(beats) >= 10))
             async with store.begin() as db:
@@ -71,13 +70,12 @@ async def test_a_heartbeat_that_cannot_be_written_is_told_once(store: Database) 
             await until(lambda: _later(logs, "written again"))
     told = [line["event"] for line in logs]
     assert told == [
-        "The heartbeat of this process cannot be written",
-        "The heartbeat of this process is written again",
+        "Failed to write heartbeat",
+        "Heartbeat written again",
     ]
 
 
-async def test_jobs_are_counted_while_they_run() -> None:
-    """The number in flight is that of handlers that have not returned, however they end."""
+async def test_jobs_in_flight_are_counted() -> None:
     in_flight, release = InFlight(), asyncio.Event()
 
     async def handle(_job: Job) -> Outcome:

@@ -1,4 +1,4 @@
-"""Work that goes on: outages and bugs skip a turn or an item, are told once, and end nothing else."""
+"""Loops: outages and errors skip a turn or an item, are logged once, and stop nothing else."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from assay.model.errors import Invalid, Unavailable
-from assay.runtime.loops import Bug, do_each, expecting, keep_going
+from assay.runtime.loops import UnexpectedError, for_each_bounded, log_bugs, run_until_stopped
 
 OUTAGE = Unavailable("The database does not answer.", code="away")
 
@@ -15,22 +15,21 @@ async def fail(problem: Exception) -> float:
     raise problem
 
 
-async def test_what_is_known_passes_and_anything_else_is_a_bug() -> None:
-    """A bug is told with its trace, once, and is an error of its own that nobody can take for an outage."""
+async def test_unexpected_errors_are_logged_and_wrapped() -> None:
     with structlog.testing.capture_logs() as logs:
         with pytest.raises(Unavailable):
-            await expecting(fail(OUTAGE), "Something failed")
+            await log_bugs(fail(OUTAGE), "Something failed")
         with pytest.raises(Invalid):
-            await expecting(fail(Invalid("no")), "Something failed", known=(Invalid,))
-        with pytest.raises(Bug, match=r"^KeyError: 'x'$"):
-            await expecting(fail(KeyError("x")), "Something failed", source="npm")
+            await log_bugs(fail(Invalid("no")), "Something failed", known=(Invalid,))
+        with pytest.raises(UnexpectedError, match=r"^KeyError: 'x'$"):
+            await log_bugs(fail(KeyError("x")), "Something failed", source="npm")
     assert [(each["event"], each["source"], each["log_level"]) for each in logs] == [
         ("Something failed", "npm", "error")
     ]
 
 
-async def test_turns_go_on_through_outages_and_bugs_until_they_are_stopped() -> None:
-    """G30: a loop that ended with its first error would be work that nobody does any more."""
+async def test_loop_continues_after_outages_and_errors() -> None:
+    """G30."""
     stopping = asyncio.Event()
     turns: list[Exception | float] = [OUTAGE, 0.0, ValueError("bug"), Invalid("also one"), 0.0]
     taken = 0
@@ -45,25 +44,24 @@ async def test_turns_go_on_through_outages_and_bugs_until_they_are_stopped() -> 
 
     with structlog.testing.capture_logs() as logs:
         async with asyncio.timeout(10):
-            await keep_going(turn, stopping, "Nothing is done for now", after_seconds=0)
+            await run_until_stopped(turn, stopping, "Nothing is done for now", after_seconds=0)
     assert taken == 5
     assert [each["event"] for each in logs] == [
         "Nothing is done for now",
-        "A bug: Nothing is done for now",
-        "A bug: Nothing is done for now",
+        "Unexpected error: Nothing is done for now",
+        "Unexpected error: Nothing is done for now",
     ]
 
 
-async def test_turns_without_a_pause_leave_time_to_others() -> None:
-    """G30: work that fails at once, again and again, starves nobody."""
+async def test_loop_without_delay_yields_to_others() -> None:
+    """G30."""
     stopping = asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, stopping.set)
     async with asyncio.timeout(10):
-        await keep_going(lambda: fail(OUTAGE), stopping, "Nothing is done for now", after_seconds=0)
+        await run_until_stopped(lambda: fail(OUTAGE), stopping, "Nothing is done for now", after_seconds=0)
 
 
 async def test_stopping_ends_a_long_wait() -> None:
-    """A worker that is asked to end does not sleep on."""
     stopping = asyncio.Event()
 
     async def turn() -> float:
@@ -71,11 +69,10 @@ async def test_stopping_ends_a_long_wait() -> None:
         return 3_600.0
 
     async with asyncio.timeout(10):
-        await keep_going(turn, stopping, "Nothing is done for now", after_seconds=3_600)
+        await run_until_stopped(turn, stopping, "Nothing is done for now", after_seconds=3_600)
 
 
-async def test_one_that_fails_keeps_nobody_from_the_others() -> None:
-    """Bounded, settled, each failure told by name."""
+async def test_failing_item_does_not_stop_the_others() -> None:
     done: list[str] = []
     running = most = 0
 
@@ -90,9 +87,9 @@ async def test_one_that_fails_keeps_nobody_from_the_others() -> None:
         done.append(item)
 
     with structlog.testing.capture_logs() as logs:
-        await do_each("abcdef", work, "A look is lost", at_once=2, name=str.upper)
+        await for_each_bounded("abcdef", work, "A look is lost", at_once=2, name=str.upper)
     assert (done, most) == (["a", "c", "e", "f"], 2)
     assert [(each["event"], each["item"]) for each in logs] == [
         ("A look is lost", "B"),
-        ("A bug: A look is lost", "D"),
+        ("Unexpected error: A look is lost", "D"),
     ]

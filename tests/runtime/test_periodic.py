@@ -1,4 +1,4 @@
-"""Chores: each has its own budget, none stops another, and what fails can be seen."""
+"""Periodic jobs: each has a time limit, and failures are visible."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,9 +10,14 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from structlog.testing import capture_logs
 
-from assay.runtime.periodic import Chore, do_chore, run_chore
+from assay.runtime.periodic import PeriodicJob, run_periodic_job, run_periodically
 from assay.store.database.database import Database, PoolOptions, open_database
-from assay.store.operations.periodic_jobs import ChoreRecord, list_chores, record_failure, register_chores
+from assay.store.operations.periodic_jobs import (
+    PeriodicJobRecord,
+    list_periodic_jobs,
+    record_failure,
+    register_periodic_jobs,
+)
 from tests.support.processes import until
 
 BUDGET = 30.0
@@ -21,41 +26,41 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Database]:
-    """The database of a process."""
+    """Return the database of a process."""
     async with open_database(database_url) as opened:
         yield opened
 
 
-def a_chore(work: Callable[[AsyncConnection], Awaitable[int]], name: str = "tidy up", **rhythm: float) -> Chore:
-    """A chore that is always due."""
-    return Chore(name, rhythm.get("every_seconds", 0.0), rhythm.get("budget_seconds", BUDGET), work)
+def a_chore(work: Callable[[AsyncConnection], Awaitable[int]], name: str = "tidy up", **schedule: float) -> PeriodicJob:
+    """Return a periodic job that is always due."""
+    return PeriodicJob(name, schedule.get("every_seconds", 0.0), schedule.get("budget_seconds", BUDGET), work)
 
 
 async def nothing(_db: AsyncConnection) -> int:
-    """Work that is done at once."""
+    """Do nothing."""
     return 0
 
 
-async def record(store: Database, name: str = "tidy up") -> ChoreRecord:
-    """What is known of a chore."""
+async def record(store: Database, name: str = "tidy up") -> PeriodicJobRecord:
+    """Return the record of a periodic job."""
     async with store.begin() as db:
-        return {chore.rhythm.name: chore for chore in await list_chores(db)}[name]
+        return {chore.schedule.name: chore for chore in await list_periodic_jobs(db)}[name]
 
 
 async def failures(store: Database, name: str = "tidy up") -> int:
-    """How often it has failed in a row."""
+    """Return the number of consecutive failures."""
     async with store.begin() as db:
-        return next((chore.failures for chore in await list_chores(db) if chore.rhythm.name == name), 0)
+        return next((chore.failures for chore in await list_periodic_jobs(db) if chore.schedule.name == name), 0)
 
 
 @dataclass(frozen=True)
 class Worker:
-    """Chores that recur, as in a worker."""
+    """Periodic jobs as a worker runs them."""
 
     tasks: list[asyncio.Task[None]]
 
     async def until(self, read: Callable[[], Awaitable[int]], number: int) -> None:
-        """Wait until it is so much; at once an error if a chore has ended."""
+        """Wait for a value; raise if a periodic job has ended."""
 
         async def reached() -> bool:
             assert not any(task.done() for task in self.tasks), "a chore has ended"
@@ -65,10 +70,10 @@ class Worker:
 
 
 @asynccontextmanager
-async def running(store: Database, *chores: Chore) -> AsyncIterator[Worker]:
-    """Chores that recur until the block ends."""
+async def running(store: Database, *chores: PeriodicJob) -> AsyncIterator[Worker]:
+    """Run periodic jobs for the block."""
     stopping = asyncio.Event()
-    tasks = [asyncio.create_task(run_chore(store, chore, stopping)) for chore in chores]
+    tasks = [asyncio.create_task(run_periodically(store, chore, stopping)) for chore in chores]
     try:
         yield Worker(tasks)
     finally:
@@ -76,14 +81,14 @@ async def running(store: Database, *chores: Chore) -> AsyncIterator[Worker]:
         await asyncio.gather(*tasks)
 
 
-async def test_success_is_written_with_the_work(store: Database) -> None:
-    """G31: what a chore did and that it did it are one transaction; the record says how long and how much."""
+async def test_success_is_recorded_with_the_work(store: Database) -> None:
+    """G31: in one transaction, with duration and amount."""
 
     async def work(db: AsyncConnection) -> int:
         await db.execute(text("INSERT INTO alarm (code, message) VALUES ('made by the chore', '')"))
         return 7
 
-    turn = await do_chore(store, a_chore(work))
+    turn = await run_periodic_job(store, a_chore(work))
     assert turn.amount == 7
     known = await record(store)
     assert (known.amount, known.failures, known.error) == (7, 0, None)
@@ -92,8 +97,8 @@ async def test_success_is_written_with_the_work(store: Database) -> None:
     assert known.duration_ms >= 0
 
 
-async def test_a_failed_commit_leaves_no_mark_of_success(store: Database) -> None:
-    """G31: the mark of a success exists only after the success: work that cannot commit has not been done."""
+async def test_failed_commit_records_no_success(store: Database) -> None:
+    """G31."""
 
     async def work(db: AsyncConnection) -> int:
         await db.execute(text("CREATE TABLE fragile (number int UNIQUE DEFERRABLE INITIALLY DEFERRED)"))
@@ -111,8 +116,8 @@ async def test_a_failed_commit_leaves_no_mark_of_success(store: Database) -> Non
 @pytest.mark.parametrize(
     "problem", [ZeroDivisionError("a bug"), FileNotFoundError("no such file"), TimeoutError("slow")]
 )
-async def test_a_chore_that_raises_is_recorded_and_ends_nobody(store: Database, problem: Exception) -> None:
-    """G30, G31: a bug is a failure with its traceback in the log, whatever it looks like; the others go on."""
+async def test_error_is_recorded_and_stops_nothing_else(store: Database, problem: Exception) -> None:
+    """G30, G31."""
     done = 0
 
     async def broken(db: AsyncConnection) -> int:
@@ -129,7 +134,7 @@ async def test_a_chore_that_raises_is_recorded_and_ends_nobody(store: Database, 
             await worker.until(lambda: failures(store, "broken"), 2)
             before = done
             await worker.until(lambda: _value(done), before + 2)
-    assert [line for line in logs if line["event"] == "A chore failed" and line["exc_info"]]
+    assert [line for line in logs if line["event"] == "Periodic job failed" and line["exc_info"]]
     known = await record(store, "broken")
     assert known.error is not None
     assert str(problem) in known.error
@@ -138,8 +143,8 @@ async def test_a_chore_that_raises_is_recorded_and_ends_nobody(store: Database, 
         assert (await db.execute(text("SELECT count(*) FROM alarm"))).scalar_one() == 0, "its half work was kept"
 
 
-async def test_a_chore_that_hangs_is_ended_by_its_budget(store: Database) -> None:
-    """G30: one that never returns loses its turn, is counted, and is tried again; the others do not wait for it."""
+async def test_hanging_job_is_cancelled_and_retried(store: Database) -> None:
+    """G30."""
     turns = 0
 
     async def hanging(_db: AsyncConnection) -> int:
@@ -157,8 +162,8 @@ async def test_a_chore_that_hangs_is_ended_by_its_budget(store: Database) -> Non
     assert (await record(store, "fine")).succeeded_at is not None
 
 
-async def test_chores_of_a_worker_run_side_by_side(store: Database) -> None:
-    """G30: more than one at a time, because each waits here until all the others are inside, too."""
+async def test_periodic_jobs_run_concurrently(store: Database) -> None:
+    """G30: each waits until all others have started."""
     everybody = asyncio.Barrier(5)
 
     async def work(_db: AsyncConnection) -> int:
@@ -170,8 +175,8 @@ async def test_chores_of_a_worker_run_side_by_side(store: Database) -> None:
         await worker.until(lambda: _done(store), 5)
 
 
-async def test_no_statement_of_a_chore_may_outlast_its_budget(database_url: str) -> None:
-    """G30: the server itself ends it, also when this process is gone; the next user has the usual limit."""
+async def test_statements_are_limited_by_the_time_limit(database_url: str) -> None:
+    """G30: by the server; the next user of the connection has the default."""
     limits: list[str] = []
 
     async def work(db: AsyncConnection) -> int:
@@ -179,25 +184,23 @@ async def test_no_statement_of_a_chore_may_outlast_its_budget(database_url: str)
         return 0
 
     async with open_database(database_url, PoolOptions(size=1)) as one:
-        await do_chore(one, a_chore(work, budget_seconds=7))
+        await run_periodic_job(one, a_chore(work, budget_seconds=7))
         async with one.begin() as db:
             await work(db)
     assert limits == ["7s", "15s"]
 
 
-async def test_after_a_failure_success_counts_again(store: Database) -> None:
-    """`failures` are those in a row."""
+async def test_success_resets_the_failure_count(store: Database) -> None:
     chore = a_chore(nothing)
     async with store.begin() as db:
-        await record_failure(db, chore.rhythm, "once", 1)
-        await record_failure(db, chore.rhythm, "twice", 1)
+        await record_failure(db, chore.schedule, "once", 1)
+        await record_failure(db, chore.schedule, "twice", 1)
     assert (await record(store)).failures == 2
-    await do_chore(store, chore)
+    await run_periodic_job(store, chore)
     assert (await record(store)).failures == 0
 
 
-async def test_two_processes_never_do_a_chore_at_once(database_url: str) -> None:
-    """Design §2: held by a database lock; whoever comes second leaves it, and each turn is one process's."""
+async def test_periodic_job_runs_in_one_process_at_a_time(database_url: str) -> None:
     inside, most, turns = 0, 0, 0
 
     async def work(db: AsyncConnection) -> int:
@@ -221,54 +224,53 @@ async def test_two_processes_never_do_a_chore_at_once(database_url: str) -> None
     assert most == 1
 
 
-async def test_a_chore_is_done_once_an_interval_by_all_processes_together(database_url: str) -> None:
-    """Ten workers do not do ten times the work: what is not due is left, and it is known when it will be."""
+async def test_periodic_job_runs_once_per_interval_across_processes(database_url: str) -> None:
     chore = a_chore(nothing, every_seconds=600)
     async with open_database(database_url) as one, open_database(database_url) as other:
-        assert (await do_chore(one, chore)).amount == 0
-        again = await do_chore(other, chore)
+        assert (await run_periodic_job(one, chore)).amount == 0
+        again = await run_periodic_job(other, chore)
         assert again.amount is None
         assert 0 < again.again_seconds <= 600
         async with other.begin() as db:
             await db.execute(text("UPDATE chore SET succeeded_at = succeeded_at - interval '10 minutes'"))
-        assert (await do_chore(other, chore)).amount == 0
+        assert (await run_periodic_job(other, chore)).amount == 0
         async with other.begin() as db:
             await db.execute(text("UPDATE chore SET succeeded_at = succeeded_at + interval '1 hour'"))
-        assert (await do_chore(other, chore)).amount == 0, "a turn in the future is none"
+        assert (await run_periodic_job(other, chore)).amount == 0, "a turn in the future is none"
 
 
-async def test_an_outage_is_not_a_failure_and_ends_nothing(store: Database) -> None:
-    """G30: while the database is away turns are skipped, and the worker goes on."""
+async def test_outage_is_not_a_failure(store: Database) -> None:
+    """G30: turns are skipped."""
     gone_url = store.engine.url.set(database="gone").render_as_string(hide_password=False)
     async with open_database(gone_url) as gone:
         with capture_logs() as logs:
             async with running(gone, a_chore(nothing)) as worker:
                 await worker.until(lambda: _value(_skipped(logs)), 3)
-    # That the database is away is an error of its own, told once; the chores have none.
-    assert {line["event"][:24] for line in logs if line["log_level"] == "error"} <= {"The database is away: re"}
+    # The outage is logged once, by the database; the periodic jobs log none.
+    assert {line["event"][:24] for line in logs if line["log_level"] == "error"} <= {"Database is down: reads "}
 
 
-async def test_a_chore_is_known_before_it_has_ever_worked(store: Database) -> None:
-    """G31: a chore that never ran is missed, too; one that this release does not have is forgotten."""
-    rhythms = [a_chore(nothing, "new").rhythm, a_chore(nothing, "other").rhythm]
+async def test_unrun_periodic_job_is_registered(store: Database) -> None:
+    """G31: unknown ones are forgotten."""
+    schedules = [a_chore(nothing, "new").schedule, a_chore(nothing, "other").schedule]
     async with store.begin() as db:
-        await register_chores(db, [*rhythms, a_chore(nothing, "old").rhythm])
+        await register_periodic_jobs(db, [*schedules, a_chore(nothing, "old").schedule])
     first = await record(store, "new")
     async with store.begin() as db:
-        await register_chores(db, rhythms)
+        await register_periodic_jobs(db, schedules)
     async with store.begin() as db:
-        assert [chore.rhythm.name for chore in await list_chores(db)] == ["new", "other"]
+        assert [chore.schedule.name for chore in await list_periodic_jobs(db)] == ["new", "other"]
     assert (await record(store, "new")).known_since == first.known_since
     assert first.succeeded_at is None
 
 
 async def _done(store: Database) -> int:
     async with store.begin() as db:
-        return len([chore for chore in await list_chores(db) if chore.amount == 1])
+        return len([chore for chore in await list_periodic_jobs(db) if chore.amount == 1])
 
 
 def _skipped(logs: list) -> int:
-    return len([line for line in logs if line["event"] == "Chore skipped"])
+    return len([line for line in logs if line["event"] == "Skipped a periodic job"])
 
 
 async def _value(number: int) -> int:

@@ -1,4 +1,4 @@
-"""The rules as data: complete, bounded, and each tried on its own specimens."""
+"""The rules as data: complete, bounded, and tested on their specimens."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from assay.scan.ruleset import load_ruleset, parse_ruleset, ruleset_of
 from assay.scan.scan import scan_source
 
 RULESET = load_ruleset()
-# Addresses that lead nowhere, or no farther than this machine and its network.
+# Addresses that lead nowhere, or only to this machine or network.
 RESERVED = re.compile(r"240\.|127\.|192\.168\.")
 EVERY_RULE = pytest.mark.parametrize("rule", RULESET.rules, ids=lambda rule: rule.id)
 STRUCTURE = "\n".join(
@@ -39,7 +39,7 @@ def findings_of(rule: Rule, content: bytes) -> list[Finding]:
 
 
 @EVERY_RULE
-def test_a_rule_finds_its_bad_specimen(rule: Rule) -> None:
+def test_rule_finds_its_malicious_specimen(rule: Rule) -> None:
     found = findings_of(rule, rule.bad_content)
     assert found
     assert {rule.family} == {finding.family for finding in found}
@@ -47,19 +47,19 @@ def test_a_rule_finds_its_bad_specimen(rule: Rule) -> None:
 
 
 @EVERY_RULE
-def test_a_rule_leaves_its_benign_specimen_alone(rule: Rule) -> None:
+def test_rule_ignores_its_benign_specimen(rule: Rule) -> None:
     assert findings_of(rule, rule.benign_content) == []
 
 
 @EVERY_RULE
-def test_a_rule_says_why_it_matters_and_what_to_do(rule: Rule) -> None:
+def test_rule_has_a_rationale_and_a_remedy(rule: Rule) -> None:
     assert len(rule.rationale.split()) >= 5
     assert rule.remediation.strip().endswith(".")
     assert not rule.title.endswith(".")
 
 
 @EVERY_RULE
-def test_specimens_name_only_reserved_hosts(rule: Rule) -> None:
+def test_specimens_use_reserved_hosts(rule: Rule) -> None:
     hosts = re.findall(r"https?://([\w.-]+)", rule.bad + rule.benign)
     assert [
         host
@@ -68,7 +68,7 @@ def test_specimens_name_only_reserved_hosts(rule: Rule) -> None:
     ] == []
 
 
-def test_ids_are_unique_and_every_family_has_its_own_file() -> None:
+def test_rule_ids_are_unique_and_families_have_files() -> None:
     ids = [rule.id for rule in RULESET.rules]
     assert len(ids) == len(set(ids))
     prefixes: dict[str, set[str]] = {}
@@ -77,8 +77,8 @@ def test_ids_are_unique_and_every_family_has_its_own_file() -> None:
     assert all(len(prefix) == 1 for prefix in prefixes.values())
 
 
-def test_all_rules_together_get_through_hostile_text_in_time() -> None:
-    """Patterns are bounded, so text that is made to stall them costs time in proportion to its length."""
+def test_all_rules_handle_hostile_text_in_time() -> None:
+    """Patterns are bounded, so hostile text takes linear time."""
     words = sorted({word for text in RULESET.pattern_texts for word in re.findall("[a-z]{4,}", text)})
     hostile = {
         "words.md": " ".join(words) * 20,
@@ -97,13 +97,13 @@ def test_all_rules_together_get_through_hostile_text_in_time() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["a*", "a+b", "a{2,}", "(?:ab){3}", "(?:a|b){0,9}", "("])
-def test_a_pattern_that_could_stall_or_is_none_is_refused(pattern: str) -> None:
+def test_unbounded_or_invalid_pattern_is_rejected(pattern: str) -> None:
     with pytest.raises(Invalid):
         Pattern(pattern).regex  # noqa: B018 - compiled when it is first needed
 
 
 @pytest.mark.parametrize("pattern", [r"\*\+", "[*+]{0,80}", r"(?:ab)?c{1,3}", r"[^\n]{0,80}\|"])
-def test_a_bounded_pattern_is_accepted(pattern: str) -> None:
+def test_bounded_pattern_is_accepted(pattern: str) -> None:
     assert Pattern(pattern).regex
 
 
@@ -116,21 +116,21 @@ def test_a_bounded_pattern_is_accepted(pattern: str) -> None:
         ('family = "f"\n[[rule]]\ntitle = "t"', "broken.toml: rule number 1"),
         ('family = "f"\n' + STRUCTURE.replace("low", "awful", 1), "broken.toml: rule ST-000"),
         ('family = "f"\n' + STRUCTURE.replace('check = "name"', ""), "either patterns or a check"),
-        ('family = "f"\n' + STRUCTURE.replace("ST-001", "ST-000"), "used twice: ST-000"),
+        ('family = "f"\n' + STRUCTURE.replace("ST-001", "ST-000"), "more than once: ST-000"),
     ],
 )
-def test_a_malformed_rule_is_named_with_its_file(broken: str, said: str) -> None:
+def test_malformed_rule_is_reported_with_its_file(broken: str, said: str) -> None:
     with pytest.raises(Invalid, match=said):
         parse_ruleset({"broken.toml": broken})
 
 
-def test_the_version_changes_with_the_data_and_not_with_the_order() -> None:
+def test_ruleset_version_depends_on_data_not_order() -> None:
     assert RULESET.version == load_ruleset().version == ruleset_of(reversed(RULESET.rules), RULESET.traced).version
     assert RULESET.version != ruleset_of(RULESET.rules[1:], RULESET.traced).version
 
 
-def test_every_rule_of_the_scanner_before_this_one_has_a_successor() -> None:
-    """The 52 tier-1 rules that clients know by their ids: each threat is still looked for, and `replaces` says where."""
+def test_every_legacy_rule_has_a_successor() -> None:
+    """Clients know 52 tier-1 rules by id; `replaces` names the successor of each."""
     numbered = {"CI": 8, "DE": 5, "PE": 5, "CT": 6, "PI": 4, "FS": 4, "NA": 3, "CE": 3, "DCI": 14}
     known = {f"{family}-{number:03}" for family, count in numbered.items() for number in range(1, count + 1)}
     assert len(known) == 52
@@ -138,7 +138,7 @@ def test_every_rule_of_the_scanner_before_this_one_has_a_successor() -> None:
 
 
 @EVERY_RULE
-def test_a_rule_refers_to_a_public_taxonomy(rule: Rule) -> None:
+def test_rules_refer_to_a_public_taxonomy(rule: Rule) -> None:
     taxonomies = re.compile(r"LLM\d\d:2025|ASI\d\d:2026|AML\.T\d{4}(\.\d{3})?|T\d{4}(\.\d{3})?|CWE-\d+")
     assert rule.references
     assert all(taxonomies.fullmatch(reference) for reference in rule.references)

@@ -1,4 +1,4 @@
-"""Settings: exactly the names of the contract, one clear error for a bad value, secrets that stay secret."""
+"""Settings: contract, errors and secrets."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from assay.model.errors import Invalid
-from assay.settings import SECRET_FIELDS, Settings, variable, with_secrets
+from assay.settings import SECRET_FIELDS, Settings, variable_name, with_secrets
 from tests.support.registry import SECRET
 
 CONTRACT = {
@@ -97,18 +97,18 @@ CONTRACT = {
 }
 
 
-def test_names_and_defaults_are_the_contract() -> None:
-    """G23, G42: batch 10, concurrency 20, threshold 75; a renamed variable breaks deployments."""
+def test_names_and_defaults() -> None:
+    """G23, G42."""
     settings = Settings.from_mapping({})
-    shown = {variable(name): getattr(settings, name) for name in Settings.model_fields}
+    shown = {variable_name(name): getattr(settings, name) for name in Settings.model_fields}
     assert shown == CONTRACT
 
 
 @pytest.mark.parametrize(("name", "value"), [("worker_batch", "101"), ("worker_concurrency", "1"), ("port", "70000")])
-def test_caps_are_checked_at_the_start(name: str, value: str) -> None:
-    """G92: what would not work is refused before anything runs, by the variable's name."""
-    with pytest.raises(Invalid, match=variable(name)):
-        Settings.from_mapping({variable(name): value})
+def test_limits_are_checked_at_start(name: str, value: str) -> None:
+    """G92."""
+    with pytest.raises(Invalid, match=variable_name(name)):
+        Settings.from_mapping({variable_name(name): value})
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,13 @@ def test_caps_are_checked_at_the_start(name: str, value: str) -> None:
         ("github_webhook_secret", "too-short"),
     ],
 )
-def test_what_discovery_is_told_is_checked_at_the_start(name: str, value: str) -> None:
-    """G85, G92: a source that is misspelt, a word that would change a question, a cap beyond five thousand."""
-    with pytest.raises(Invalid, match=variable(name)):
-        Settings.from_mapping({variable(name): value})
+def test_discovery_settings_are_checked_at_start(name: str, value: str) -> None:
+    """G85, G92."""
+    with pytest.raises(Invalid, match=variable_name(name)):
+        Settings.from_mapping({variable_name(name): value})
 
 
-def test_secrets_do_not_show_themselves() -> None:
-    """No secret in a repr, a log line or an error."""
+def test_secrets_are_not_printed() -> None:
     settings = Settings.from_mapping(
         {
             "ASSAY_JWT_SECRET": SECRET,
@@ -151,8 +150,7 @@ def test_secrets_do_not_show_themselves() -> None:
     assert "too-short-but-secret" not in str(refused.value)
 
 
-def test_generated_secrets_are_made_once_and_private(tmp_path: Path) -> None:
-    """On one machine secrets are generated into the data directory, and stay the same."""
+def test_secrets_are_generated_once_and_private(tmp_path: Path) -> None:
     settings = Settings.from_mapping({"ASSAY_DATA_DIR": str(tmp_path)})
     first, second = with_secrets(settings), with_secrets(settings)
     assert first == second
@@ -162,19 +160,19 @@ def test_generated_secrets_are_made_once_and_private(tmp_path: Path) -> None:
     assert set(json.loads(file.read_text())) == set(SECRET_FIELDS)
 
 
-def test_the_environment_wins_over_the_file() -> None:
-    """A TOML file has the same names in lower case; what it misspells is named."""
+def test_environment_overrides_the_file() -> None:
+    """unknown names in the file are reported."""
     assert Settings.from_mapping({"ASSAY_PORT": "81"}, {"port": 80, "host": "::1"}).base_url == "http://[::1]:81"
     with pytest.raises(Invalid, match="prot: there is no such setting"):
         Settings.from_mapping({}, {"prot": 80})
 
 
 def test_only_settings_reads_the_environment() -> None:
-    """G91: no other file of the product touches `os.environ` or `os.getenv`, whatever it is called."""
+    """G91."""
     source = Path(__file__).parents[2] / "src" / "assay"
     guilty = []
     for file in source.rglob("*.py"):
-        if file == source / "settings" / "reading.py" or "examples" in file.parts:
+        if file == source / "settings" / "settings.py" or "examples" in file.parts:
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "name", None)
@@ -184,13 +182,11 @@ def test_only_settings_reads_the_environment() -> None:
 
 
 @pytest.mark.parametrize("url", ["redis:", "redis://", "mysql://host", "lmdb:relative", "redis://host/name", "lmdb"])
-def test_an_edge_is_a_folder_or_a_server(url: str) -> None:
-    """Anything else is one clear error, at the start."""
+def test_edge_url_is_a_folder_or_a_server(url: str) -> None:
     with pytest.raises(Invalid, match="ASSAY_EDGE_URL: must be lmdb:"):
         Settings.from_mapping({"ASSAY_EDGE_URL": url})
 
 
-def test_the_password_of_an_edge_is_not_shown() -> None:
-    """It is a secret like that of the database."""
+def test_edge_password_is_not_printed() -> None:
     settings = Settings.from_mapping({"ASSAY_EDGE_URL": "rediss://me:hidden@cache:6380/2"})
     assert "hidden" not in repr(settings)

@@ -10,56 +10,55 @@ from assay.model.job import Job
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin
 from assay.store.database.database import Database
-from assay.store.queue.enqueue import enqueue
-from assay.submit.admission import Admission, Request, accept_submission
+from assay.store.queue.jobs import enqueue
+from assay.submit.admission import Admission, SubmissionRequest, admit_submission
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_skill
 
-REQUEST = Request(RepositoryName(Host.GITHUB, "acme", "tools"), "greet", "SKILL.md", Origin.API)
+REQUEST = SubmissionRequest(RepositoryName(Host.GITHUB, "acme", "tools"), "greet", "SKILL.md", Origin.API)
 
 
 async def count(store: Database, table: str) -> int:
-    """Rows of a table."""
+    """Return the number of rows of a table."""
     async with store.begin() as db:
         return (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one()
 
 
 async def test_row_job_event_and_change_record_commit_together(registry: Registry) -> None:
-    """G1: all four exist after the commit."""
+    """G1."""
     store = registry.app.store
     async with store.begin() as db:
-        await accept_submission(db, REQUEST)
+        await admit_submission(db, REQUEST)
     tables = ("submission", "pgqueuer", "submission_event", "change")
     assert [await count(store, table) for table in tables] == [1, 1, 1, 1]
 
 
-async def test_row_job_event_and_change_record_vanish_together(registry: Registry) -> None:
-    """G1: a failure after the admission leaves nothing behind, the job neither."""
+async def test_row_job_event_and_change_record_roll_back_together(registry: Registry) -> None:
+    """G1."""
     store = registry.app.store
     with pytest.raises(RuntimeError):
         async with store.begin() as db:
-            await accept_submission(db, REQUEST)
+            await admit_submission(db, REQUEST)
             raise RuntimeError("the request dies here")
     tables = ("submission", "pgqueuer", "submission_event", "change", "submission_count_delta")
     assert [await count(store, table) for table in tables] == [0, 0, 0, 0, 0]
 
 
-async def test_a_job_cannot_be_enqueued_outside_a_transaction(registry: Registry) -> None:
-    """A job without its submission is impossible by construction."""
+async def test_job_cannot_be_enqueued_outside_a_transaction(registry: Registry) -> None:
     store = registry.app.store
     async with store.engine.connect() as db:
         with pytest.raises(AssertionError, match="in the transaction"):
             await enqueue(db, [Job(uuid4(), 1)], [0])
 
 
-async def test_twenty_at_once_make_one_submission(registry: Registry) -> None:
-    """G15: the unique key decides, not a look beforehand; one row, one job, one answer that created it."""
+async def test_concurrent_submissions_create_one_row(registry: Registry) -> None:
+    """G15: the unique key decides: one row, one job, one `created`."""
 
     async def submit(spelling: str) -> Admission:
         name = RepositoryName(Host.GITHUB, *spelling.split("/"))
         async with registry.app.store.begin() as db:
-            request = Request(name, "greet", "SKILL.md", Origin.API)
-            return (await accept_submission(db, request)).admission
+            request = SubmissionRequest(name, "greet", "SKILL.md", Origin.API)
+            return (await admit_submission(db, request)).admission
 
     spellings = ["acme/tools", "Acme/Tools", "ACME/TOOLS", "acme/Tools"] * 5
     admissions = await asyncio.gather(*map(submit, spellings))
@@ -68,8 +67,9 @@ async def test_twenty_at_once_make_one_submission(registry: Registry) -> None:
     assert [await count(store, table) for table in ("repository", "submission", "pgqueuer")] == [1, 1, 1]
 
 
-async def test_a_refused_skill_can_be_submitted_again_after_a_fix(registry: Registry) -> None:
-    """G21: the same submission goes back to the queue, with fresh attempts and without the old reason."""
+@pytest.mark.process
+async def test_refused_skill_can_be_resubmitted(registry: Registry) -> None:
+    """G21: the same submission returns to the queue with fresh attempts and without the old reason."""
     repository = registry.github.add_repository("acme/tools", files=a_bad_skill("greet"))
     first = await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -82,8 +82,8 @@ async def test_a_refused_skill_can_be_submitted_again_after_a_fix(registry: Regi
     assert (detail["state"], detail["reason"]) == ("PUBLISHED", None)
 
 
-async def test_a_blocked_skill_stays_blocked(registry: Registry) -> None:
-    """G15: submitting it again answers `blocked` and makes neither a row nor a job."""
+async def test_blocked_skill_stays_blocked(registry: Registry) -> None:
+    """G15: resubmitting returns `blocked` and creates neither row nor job."""
     first = await registry.submit("acme/tools", "greet")
     store = registry.app.store
     async with store.begin() as db:
@@ -94,8 +94,9 @@ async def test_a_blocked_skill_stays_blocked(registry: Registry) -> None:
     assert [await count(store, table) for table in ("submission", "pgqueuer")] == [1, 1]
 
 
-async def test_a_renamed_repository_is_one_repository(registry: Registry) -> None:
-    """G54: the numeric id decides; what was submitted under both names is listed once."""
+@pytest.mark.process
+async def test_renamed_repository_is_one_repository(registry: Registry) -> None:
+    """G54: by its numeric id; submissions under both names are listed once."""
     repository = registry.github.add_repository("acme/old", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/old", "greet")
     await registry.work()

@@ -1,4 +1,4 @@
-"""Many at once: one admission, answers that add up, one announcement."""
+"""Bulk admission: one function, counts that add up, one announcement."""
 
 import asyncio
 
@@ -6,39 +6,33 @@ import pytest
 from sqlalchemy import text
 
 from assay.model.errors import Invalid
-from assay.model.repository import Host, RepositoryName
-from assay.model.submission import Origin, State
+from assay.model.submission import State
 from assay.store.database.database import Database
 from assay.store.repositories.repositories import find_or_add_repositories
-from assay.submit.admission import Accepted, Admission, Request
-from assay.submit.bulk import accept_batch
+from assay.submit.admission import Admission, Admitted, SubmissionRequest
+from assay.submit.bulk import admit_batch
 from tests.support.processes import check_invariants
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
+from tests.support.submissions import a_request
 from tests.support.web.statements import statements
 
 
-def a_request(name: str, repository: str = "acme/tools", path: str | None = None) -> Request:
-    """One skill of a repository."""
-    owner, plain = repository.split("/")
-    return Request(RepositoryName(Host.GITHUB, owner, plain), name, path or f"skills/{name}/SKILL.md", Origin.BULK)
-
-
 async def rows(store: Database, table: str) -> int:
-    """Rows of a table."""
+    """Return the number of rows of a table."""
     async with store.begin() as db:
         return (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one()
 
 
-async def test_a_thousand_cost_the_statements_of_one(registry: Registry) -> None:
-    """G20: set-based, so the number of statements does not grow with the items; jobs go in by the hundred."""
+async def test_bulk_admission_uses_a_constant_number_of_statements(registry: Registry) -> None:
+    """G20: jobs are inserted by the hundred."""
     store = registry.app.store
     with statements(store) as one:
         async with store.begin() as db:
-            await accept_batch(db, [a_request("only")])
+            await admit_batch(db, [a_request("only")])
     with statements(store) as many:
         async with store.begin() as db:
-            await accept_batch(db, [a_request(f"skill-{number}", f"acme/repo-{number % 50}") for number in range(1000)])
+            await admit_batch(db, [a_request(f"skill-{number}", f"acme/repo-{number % 50}") for number in range(1000)])
     jobs_of_one, jobs_of_many = (sum("INTO pgqueuer" in each for each in seen) for seen in (one, many))
     assert (jobs_of_one, jobs_of_many) == (1, 10)
     assert len(many) - jobs_of_many <= len(one) - jobs_of_one
@@ -46,63 +40,64 @@ async def test_a_thousand_cost_the_statements_of_one(registry: Registry) -> None
     await check_invariants(store)
 
 
-async def test_items_of_one_batch_for_the_same_skill_are_one_submission(registry: Registry) -> None:
-    """G15, G16: spellings of a repository and repetitions within a request lead to one row."""
+async def test_duplicates_within_a_batch_are_one_submission(registry: Registry) -> None:
+    """G15, G16: also in other spellings of the repository."""
     items = [a_request("pdf"), a_request("pdf", "Acme/TOOLS"), a_request("csv"), a_request("pdf")]
     async with registry.app.store.begin() as db:
-        batch = await accept_batch(db, items)
-    admissions = [each.admission for each in batch.results if isinstance(each, Accepted)]
+        batch = await admit_batch(db, items)
+    admissions = [each.admission for each in batch.results if isinstance(each, Admitted)]
     assert admissions == [Admission.CREATED, Admission.DUPLICATE, Admission.CREATED, Admission.DUPLICATE]
-    first, second, _, fourth = (each.submission.id for each in batch.results if isinstance(each, Accepted))
+    first, second, _, fourth = (each.submission.id for each in batch.results if isinstance(each, Admitted))
     assert first == second == fourth
     assert await rows(registry.app.store, "submission") == 2
 
 
-async def test_what_is_wrong_with_one_does_not_stop_the_others(registry: Registry) -> None:
-    """G19: an error keeps its place among the results."""
+async def test_invalid_item_does_not_stop_the_others(registry: Registry) -> None:
+    """G19: its error keeps its place in the results."""
     async with registry.app.store.begin() as db:
-        batch = await accept_batch(db, [a_request("pdf"), Invalid("no such URL"), a_request("csv")])
+        batch = await admit_batch(db, [a_request("pdf"), Invalid("no such URL"), a_request("csv")])
     assert [index for index, _ in batch.errors] == [1]
     assert batch.count(Admission.CREATED) == 2
 
 
-async def test_a_batch_is_announced_once(registry: Registry) -> None:
-    """G20: one aggregate record, and each of its submissions names the batch."""
+async def test_batch_is_announced_once(registry: Registry) -> None:
+    """G20: each submission names its batch."""
     async with registry.app.store.begin() as db:
-        batch = await accept_batch(db, [a_request(f"skill-{number}") for number in range(5)])
+        batch = await admit_batch(db, [a_request(f"skill-{number}") for number in range(5)])
     async with registry.app.store.begin() as db:
         found = (await db.execute(text("SELECT kind, data->>'batch', data->>'count' FROM change ORDER BY id"))).all()
     assert found == [*[("submission", str(batch.id), None)] * 5, ("bulk", str(batch.id), "5")]
 
 
-async def test_nothing_new_is_not_announced(registry: Registry) -> None:
-    """G20: a batch of duplicates changes nothing."""
+async def test_batch_of_duplicates_is_not_announced(registry: Registry) -> None:
+    """G20."""
     for _ in range(2):
         async with registry.app.store.begin() as db:
-            await accept_batch(db, [a_request("pdf")])
+            await admit_batch(db, [a_request("pdf")])
     assert await rows(registry.app.store, "change") == 2
 
 
-async def test_a_batch_reopens_what_was_decided_unless_it_may_not(registry: Registry) -> None:
-    """G21: submitted again is looked at again, in the same row; whoever enqueues blindly does not."""
+@pytest.mark.process
+async def test_batch_reopens_decided_submissions_unless_told_otherwise(registry: Registry) -> None:
+    """G21."""
     registry.github.add_repository("acme/tools", files={"skills/pdf/SKILL.md": a_skill("pdf")})
     store = registry.app.store
     async with store.begin() as db:
-        await accept_batch(db, [a_request("pdf"), a_request("missing")])
+        await admit_batch(db, [a_request("pdf"), a_request("missing")])
     await registry.work()
     for may_reopen, wanted in ((False, Admission.DUPLICATE), (True, Admission.REOPENED)):
         async with store.begin() as db:
-            batch = await accept_batch(db, [a_request("pdf"), a_request("missing")], may_reopen=may_reopen)
-        assert [each.admission for each in batch.results if isinstance(each, Accepted)] == [wanted, wanted]
-    assert [each.submission.state for each in batch.results if isinstance(each, Accepted)] == [State.RECEIVED] * 2
+            batch = await admit_batch(db, [a_request("pdf"), a_request("missing")], may_reopen=may_reopen)
+        assert [each.admission for each in batch.results if isinstance(each, Admitted)] == [wanted, wanted]
+    assert [each.submission.state for each in batch.results if isinstance(each, Admitted)] == [State.RECEIVED] * 2
     await registry.work()
     await check_invariants(store)
     assert await rows(store, "submission") == 2
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["new repositories", "known repositories"])
-async def test_many_clients_with_the_same_thousand(registry: Registry, is_known: bool) -> None:
-    """G15: in every order at once, each skill gets one submission, and all answers add up."""
+async def test_concurrent_batches_of_the_same_skills(registry: Registry, is_known: bool) -> None:
+    """G15: in every order, each skill gets one submission, and the counts add up."""
     clients = 20
     items = [a_request(f"skill-{number}", f"acme/repo-{number % 100}") for number in range(1000)]
     if is_known:
@@ -110,10 +105,10 @@ async def test_many_clients_with_the_same_thousand(registry: Registry, is_known:
             await find_or_add_repositories(db, [item.repository for item in items])
 
     async def send(client: int) -> dict[Admission, int]:
-        # From both ends: who inserts in the order given would deadlock in the middle.
+        # From both ends: inserting in the given order would deadlock.
         mine = items if client % 2 else items[::-1]
         async with registry.app.store.begin() as db:
-            batch = await accept_batch(db, mine)
+            batch = await admit_batch(db, mine)
         return {admission: batch.count(admission) for admission in Admission}
 
     answers = await asyncio.gather(*(send(client) for client in range(clients)))
@@ -124,14 +119,14 @@ async def test_many_clients_with_the_same_thousand(registry: Registry, is_known:
     await check_invariants(registry.app.store)
 
 
-async def test_batches_that_come_from_both_ends_do_not_wait_for_each_other_crosswise(registry: Registry) -> None:
-    """G15: rows are inserted in one order, whatever order they are given in; else two would deadlock midway."""
+async def test_batches_in_opposite_order_do_not_deadlock(registry: Registry) -> None:
+    """G15: rows are inserted in one order."""
     items = [a_request(f"skill-{number}") for number in range(5000)]
     async with registry.app.store.begin() as db:
         await find_or_add_repositories(db, [items[0].repository])
 
-    async def send(mine: list[Request]) -> int:
+    async def send(mine: list[SubmissionRequest]) -> int:
         async with registry.app.store.begin() as db:
-            return (await accept_batch(db, mine)).count(Admission.CREATED)
+            return (await admit_batch(db, mine)).count(Admission.CREATED)
 
     assert sum(await asyncio.gather(send(items), send(items[::-1]), send(items), send(items[::-1]))) == 5000

@@ -1,4 +1,4 @@
-"""Uploads: an archive of one skill folder goes the whole way, or is refused with what and where."""
+"""Uploads: an archive is processed like a repository, or rejected with file and reason."""
 
 import asyncio
 import gzip
@@ -43,21 +43,21 @@ async def send(registry: Registry, archive: bytes, name: str | None = None) -> h
 
 
 async def accepted(registry: Registry, archive: bytes, name: str | None = None) -> dict[str, Any]:
-    """The answer to an upload that is accepted."""
+    """Return the response to an accepted upload."""
     answer = await send(registry, archive, name)
     assert answer.status_code in (200, 201), answer.text
     return answer.json()
 
 
 async def served(registry: Registry, name: str = "local/uploads/greet") -> dict[str, Any]:
-    """A listing over HTTP."""
+    """Return a listing over HTTP."""
     answer = await registry.client.get(f"/api/v1/skills/{name}")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def a_zip_with_folders() -> bytes:
-    """As desktop tools pack a folder: with entries for the folders themselves."""
+    """Build a zip with folder entries, like desktop tools."""
     plain = io.BytesIO()
     with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
         for folder in ("greet/", "greet/scripts/"):
@@ -81,9 +81,10 @@ GOOD = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", GOOD)
-async def test_every_usual_way_to_pack_a_folder_ends_published(registry: Registry, form: str) -> None:
-    """G18: the same pipeline as for a repository; exactly the files of the skill are listed, by the same digest."""
+async def test_usual_archive_layouts_are_published(registry: Registry, form: str) -> None:
+    """G18: with the same files and digest."""
     answer = await accepted(registry, GOOD[form])
     assert answer["state"] == "RECEIVED"
     await registry.work()
@@ -94,15 +95,15 @@ async def test_every_usual_way_to_pack_a_folder_ends_published(registry: Registr
     assert listed["skill"]["contentDigest"] == read_upload(GOOD["zip"], Limits()).source.digest
 
 
-async def test_a_skill_below_the_skill_is_not_part_of_it(registry: Registry) -> None:
-    """As in a repository."""
+@pytest.mark.process
+async def test_nested_skill_is_not_part_of_the_upload(registry: Registry) -> None:
     await accepted(registry, a_zip(SKILL | {"examples/other/SKILL.md": a_skill("other"), "examples/a.md": ""}))
     await registry.work()
     assert {file["path"] for file in (await served(registry))["files"]} == {*SKILL, "examples/a.md"}
 
 
-async def test_the_name_is_the_given_one_or_the_skills_own_or_the_folders(registry: Registry) -> None:
-    """In this order."""
+async def test_name_precedence(registry: Registry) -> None:
+    """given name, front matter, folder."""
     nameless = "---\ndescription: Says hello.\n---\n# Hello\n"
     names = [
         (await accepted(registry, a_zip(BELOW), "Given Name"), "Given Name"),
@@ -115,8 +116,9 @@ async def test_the_name_is_the_given_one_or_the_skills_own_or_the_folders(regist
     assert (refused.status_code, refused.json()["code"]) == (400, "bad_skill_name")
 
 
-async def test_a_bad_skill_is_scanned_like_any_other(registry: Registry) -> None:
-    """G18, G40: an upload is no way around the scan."""
+@pytest.mark.process
+async def test_uploaded_skill_is_scanned(registry: Registry) -> None:
+    """G18, G40."""
     answer = await accepted(registry, a_zip(a_bad_skill()))
     await registry.work()
     detail = await registry.read(answer["id"])
@@ -124,11 +126,12 @@ async def test_a_bad_skill_is_scanned_like_any_other(registry: Registry) -> None
     assert "scripts/setup.sh line 2" in detail["reason"]["message"]
 
 
-# The same again
+# Uploading again
 
 
-async def test_the_same_bytes_again_are_known(registry: Registry) -> None:
-    """G21: published content is not scanned or listed again, however it is packed."""
+@pytest.mark.process
+async def test_same_content_is_known(registry: Registry) -> None:
+    """G21: however it is packed."""
     first = await accepted(registry, a_zip(BELOW))
     await registry.work()
     answer = await send(registry, a_tar(SKILL))
@@ -144,8 +147,9 @@ async def test_the_same_bytes_again_are_known(registry: Registry) -> None:
     assert [version["version"] for version in (await served(registry))["versions"]] == ["1.0.0"]
 
 
-async def test_changed_bytes_make_a_new_version(registry: Registry) -> None:
-    """G50, G52: the same submission, a new cycle, and the old version stays in the history."""
+@pytest.mark.process
+async def test_changed_content_creates_a_version(registry: Registry) -> None:
+    """G50, G52."""
     first = await accepted(registry, a_zip(BELOW))
     await registry.work()
     again = await accepted(registry, a_zip(BELOW | {"greet/more.md": "more"}))
@@ -156,15 +160,16 @@ async def test_changed_bytes_make_a_new_version(registry: Registry) -> None:
     assert "more.md" in {file["path"] for file in listed["files"]}
 
 
-async def test_the_same_bytes_while_they_wait_are_a_duplicate(registry: Registry) -> None:
-    """G15: twenty at once are one submission."""
+async def test_same_content_while_waiting_is_a_duplicate(registry: Registry) -> None:
+    """G15."""
     answers = await asyncio.gather(*(accepted(registry, a_zip(BELOW)) for _ in range(20)))
     assert len({answer["id"] for answer in answers}) == 1
     assert sum(not answer["duplicate"] for answer in answers) == 1
 
 
-async def test_other_bytes_while_the_first_wait_are_not_lost_in_silence(registry: Registry) -> None:
-    """G21: who sends a correction too early is told, and can send it afterwards."""
+@pytest.mark.process
+async def test_other_content_while_waiting_is_rejected(registry: Registry) -> None:
+    """G21: it can be sent afterwards."""
     first = await accepted(registry, a_zip(BELOW))
     changed = a_zip(BELOW | {"greet/more.md": "more"})
     refused = await send(registry, changed)
@@ -176,11 +181,11 @@ async def test_other_bytes_while_the_first_wait_are_not_lost_in_silence(registry
     assert "more.md" in {file["path"] for file in (await served(registry))["files"]}
 
 
-# What is refused
+# Rejected uploads
 
 
 def a_zip_that_lies(content: bytes, claimed: int) -> bytes:
-    """A zip whose directory and header claim another size than the data inflates to."""
+    """Build a zip whose headers claim a wrong size."""
     honest = bytearray(a_zip({"SKILL.md": content}))
     where = honest.index(b"PK\x01\x02")
     struct.pack_into("<I", honest, where + 24, claimed)
@@ -189,7 +194,7 @@ def a_zip_that_lies(content: bytes, claimed: int) -> bytes:
 
 
 def an_encrypted_zip() -> bytes:
-    """The flag is enough."""
+    """Build a zip with the encryption flag."""
     sealed = bytearray(a_zip(SKILL))
     sealed[6] |= 1
     sealed[sealed.index(b"PK\x01\x02") + 8] |= 1
@@ -197,7 +202,7 @@ def an_encrypted_zip() -> bytes:
 
 
 def a_zip_of_a_device() -> bytes:
-    """A character device, as Unix tools would write it."""
+    """Build a zip with a character device."""
     device = zipfile.ZipInfo("dev")
     device.create_system = 3
     device.external_attr = 0o020666 << 16
@@ -208,7 +213,7 @@ def a_zip_of_a_device() -> bytes:
 
 
 def a_zip_with_twins() -> bytes:
-    """The same name twice."""
+    """Build a zip with a duplicate name."""
     plain = io.BytesIO(a_zip(SKILL))
     with zipfile.ZipFile(plain, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("SKILL.md", "evil")
@@ -265,8 +270,8 @@ REFUSED = {
 }
 
 
-async def test_what_cannot_be_taken_is_refused_with_what_and_where(registry: Registry) -> None:
-    """G13, G18: a 400 whose problem body names the file and the reason; nothing is kept, nothing is listed."""
+async def test_invalid_upload_is_rejected_with_file_and_reason(registry: Registry) -> None:
+    """G13, G18: nothing is stored."""
     for form, (archive, code, says) in REFUSED.items():
         answer = await send(registry, archive, "greet")
         assert answer.status_code == 400, (form, answer.text)
@@ -278,15 +283,14 @@ async def test_what_cannot_be_taken_is_refused_with_what_and_where(registry: Reg
     assert [file for file in (registry.app.settings.data_dir / "blobs").rglob("*") if file.is_file()] == []
 
 
-async def test_an_upload_without_an_archive_is_refused(registry: Registry) -> None:
-    """The field is named."""
+async def test_upload_without_an_archive_is_rejected(registry: Registry) -> None:
     answer = await registry.client.post("/api/v1/submissions/upload", files={"skillName": (None, "greet")})
     assert answer.status_code == 400
     assert "archive" in answer.json()["detail"]
 
 
-def test_a_bomb_costs_no_memory() -> None:
-    """G39: neither one that unpacks to gigabytes nor one that bzip2 would blow up in one piece."""
+def test_decompression_bomb_uses_no_memory() -> None:
+    """G39: zip and bzip2."""
     zeros = bytes(64 * MIB)
     for bomb in (a_zip({"SKILL.md": zeros}), a_zip({"SKILL.md": zeros}, zipfile.ZIP_BZIP2), a_tar({"SKILL.md": zeros})):
         tracemalloc.start()
@@ -297,8 +301,8 @@ def test_a_bomb_costs_no_memory() -> None:
         assert peak_bytes < 4 * MIB
 
 
-def test_too_many_entries_are_counted_before_they_are_read() -> None:
-    """G39: each entry would cost an object, and a small zip holds hundreds of thousands."""
+def test_entries_are_counted_before_they_are_read() -> None:
+    """G39."""
     crowd = a_zip({f"{number}": "" for number in range(30)})
     with pytest.raises(Invalid) as refused:
         read_upload(crowd, Limits(archive_entries=29))
@@ -307,8 +311,8 @@ def test_too_many_entries_are_counted_before_they_are_read() -> None:
 
 @settings(deadline=None)
 @given(st.data(), st.sampled_from([a_zip(BELOW), a_zip(BELOW, zipfile.ZIP_STORED), a_zip_with_link(BELOW, "l", "x")]))
-def test_a_damaged_zip_is_refused_or_read_and_nothing_else(data: st.DataObject, whole: bytes) -> None:
-    """Whatever bytes come, the answer is a skill or Invalid; every other exception would be a 500."""
+def test_damaged_zip_is_rejected_or_read(data: st.DataObject, whole: bytes) -> None:
+    """Any other exception would be a 500."""
     damaged = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""What may be submitted: every form of an address leads to one name, and nothing hides in it."""
+"""Validation of repository URLs, skill names and paths."""
 
 import unicodedata
 
@@ -7,14 +7,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assay.model.errors import Invalid
-from assay.model.naming import listing_name, slug_of
 from assay.model.repository import Host, RepositoryName
+from assay.model.skill import listing_name, slug_of
 from assay.submit.validate import (
     AGENT_FOLDERS,
     checked_skill_name,
     checked_skill_path,
     parse_repository_url,
-    wanted_skill,
+    parse_requested_skill,
 )
 from tests.support.registry import Registry
 from tests.support.skills import a_repository, a_skill
@@ -43,8 +43,8 @@ ENTERPRISE = "https://git.example.com:8443/web"
         "https://github.com/%61cme/tools",
     ],
 )
-def test_every_form_of_an_address_is_the_same_repository(url: str) -> None:
-    """G16: case, .git, slashes, pages and anchors do not make another one."""
+def test_url_forms_of_one_repository_are_equal(url: str) -> None:
+    """G16: case, .git, slashes, pages and anchors."""
     repository, folder = parse_repository_url(url, GITHUB)
     assert repository.key == ("github", "acme", "tools")
     assert folder == ""
@@ -62,10 +62,10 @@ def test_every_form_of_an_address_is_the_same_repository(url: str) -> None:
         ("https://github.com/acme/tools/tree/main/a%20b/%E6%8A%80%E8%83%BD", "a b/技能"),
     ],
 )
-def test_the_address_of_a_folder_names_the_skill_in_it(url: str, folder: str) -> None:
-    """G16: people copy what their browser shows."""
+def test_folder_url_names_the_skill(url: str, folder: str) -> None:
+    """G16."""
     assert parse_repository_url(url, GITHUB)[1] == folder
-    wanted = wanted_skill(url, None, None, GITHUB)
+    wanted = parse_requested_skill(url, None, None, GITHUB)
     assert wanted.skill_path == f"{folder}/SKILL.md"
     assert wanted.skill_name == folder.rpartition("/")[2]
 
@@ -121,16 +121,15 @@ def test_the_address_of_a_folder_names_the_skill_in_it(url: str, folder: str) ->
         f"https://github.com/acme/{'x' * 101}",
     ],
 )
-def test_an_address_that_is_not_plainly_one_of_a_repository_is_refused(url: str) -> None:
-    """G16: the refusal shows the form that is wanted."""
+def test_invalid_repository_url_is_rejected(url: str) -> None:
+    """G16: the error shows the expected form."""
     with pytest.raises(Invalid) as refused:
         parse_repository_url(url, GITHUB)
     assert refused.value.code == "bad_repo_url"
     assert "https://github.com/owner/repository" in refused.value.message
 
 
-def test_an_enterprise_server_has_its_own_address_port_and_path() -> None:
-    """Only below that path, and only there."""
+def test_enterprise_server_with_port_and_path() -> None:
     repository, folder = parse_repository_url(f"{ENTERPRISE}/acme/tools/tree/main/a", ENTERPRISE)
     assert (str(repository), folder) == ("acme/tools", "a")
     for url in (
@@ -147,8 +146,8 @@ def test_an_enterprise_server_has_its_own_address_port_and_path() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=60) | st.text(max_size=40).map(lambda tail: f"{GITHUB}/{tail}"))
-def test_whatever_is_sent_is_a_plain_name_or_refused(url: str) -> None:
-    """G16: no input gives another error, or a name that could mean something in a path or a URL."""
+def test_any_input_is_a_plain_name_or_rejected(url: str) -> None:
+    """G16."""
     try:
         repository, _ = parse_repository_url(url, GITHUB)
     except Invalid:
@@ -164,15 +163,16 @@ SEGMENT = st.from_regex(r"[A-Za-z0-9][\w.-]{0,20}", fullmatch=True).filter(str.i
 
 @settings(deadline=None)
 @given(SEGMENT, SEGMENT, st.sampled_from(["", "/", ".git", ".git/", "/tree/main", "?a=b", "#c"]))
-def test_decorations_do_not_change_the_name(owner: str, name: str, decoration: str) -> None:
-    """G16: the same owner and name for all forms."""
+def test_url_decorations_do_not_change_the_name(owner: str, name: str, decoration: str) -> None:
+    """G16."""
     assume(not name.endswith(".git"))
     repository, _ = parse_repository_url(f"{GITHUB}/{owner}/{name}{decoration}", GITHUB)
     assert repository == RepositoryName(Host.GITHUB, owner, name)
 
 
-async def test_four_addresses_of_one_repository_are_one_submission(registry: Registry) -> None:
-    """G16: through HTTP: one row, whatever was typed."""
+@pytest.mark.process
+async def test_url_forms_create_one_submission(registry: Registry) -> None:
+    """G16: over HTTP."""
     registry.github.add_repository("acme/tools", a_repository("pdf"))
     base = f"{registry.web_url}/acme/tools"
     spellings = [
@@ -197,8 +197,10 @@ async def test_four_addresses_of_one_repository_are_one_submission(registry: Reg
         ({"skillName": "pdf", "skillPath": ".claude/skills/pdf/SKILL.md"}, "bad_skill_path"),
     ],
 )
-async def test_a_bad_request_is_told_and_leaves_nothing(registry: Registry, body: dict[str, str], code: str) -> None:
-    """G16, G17: 400 with a problem body, and no submission."""
+async def test_invalid_request_is_rejected_and_stores_nothing(
+    registry: Registry, body: dict[str, str], code: str
+) -> None:
+    """G16, G17."""
     answer = await registry.client.post(
         "/api/v1/submissions", json={"repoUrl": f"{registry.web_url}/acme/tools"} | body
     )
@@ -211,7 +213,7 @@ async def test_a_bad_request_is_told_and_leaves_nothing(registry: Registry, body
 
 
 @pytest.mark.parametrize("name", ["ab", "pdf", "x" * 100, "My Skill (v2)", "技能", "a.b", "über", "C++ 20"])
-def test_a_name_of_two_to_a_hundred_characters_is_taken(name: str) -> None:
+def test_names_of_2_to_100_characters_are_accepted(name: str) -> None:
     """G17: in any alphabet."""
     assert checked_skill_name(name) == name
     assert checked_skill_name(f"  {name}\n") == name
@@ -241,26 +243,26 @@ def test_a_name_of_two_to_a_hundred_characters_is_taken(name: str) -> None:
         "\u0301\u0301",
     ],
 )
-def test_a_name_that_is_too_short_too_long_or_hides_something_is_refused(name: str) -> None:
-    """G17: control characters, slashes and traversal."""
+def test_invalid_name_is_rejected(name: str) -> None:
+    """G17: too short, too long, control characters, slashes, traversal."""
     with pytest.raises(Invalid) as refused:
         checked_skill_name(name)
     assert refused.value.code == "bad_skill_name"
     assert "skillName" in refused.value.message
 
 
-def test_two_spellings_of_one_character_are_one_name() -> None:
-    """G17: normalised, so that they cannot be two submissions."""
+def test_unicode_spellings_are_one_name() -> None:
+    """G17."""
     assert checked_skill_name("u\u0308ber") == checked_skill_name("über") == "über"
-    # Counted after normalising: one visible character is one.
+    # Counted after normalisation.
     with pytest.raises(Invalid):
         checked_skill_name("u\u0308")
 
 
 @settings(deadline=None)
 @given(st.text(max_size=120))
-def test_a_name_that_is_taken_is_clean_and_stays_as_it_is(name: str) -> None:
-    """G17: checking twice changes nothing, and the slug of a name is never empty."""
+def test_accepted_name_is_stable(name: str) -> None:
+    """G17: validating twice changes nothing, and its slug is never empty."""
     try:
         checked = checked_skill_name(name)
     except Invalid:
@@ -286,23 +288,24 @@ def test_a_name_that_is_taken_is_clean_and_stays_as_it_is(name: str) -> None:
         ("a.b", "a-b"),
     ],
 )
-def test_a_slug_is_lower_case_with_dashes(name: str, slug: str) -> None:
-    """G55: one function makes every name."""
+def test_slug_is_lower_case_with_dashes(name: str, slug: str) -> None:
+    """G55."""
     assert slug_of(name) == slug
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
-def test_a_slug_is_its_own_slug_and_safe_in_a_url(name: str) -> None:
-    """G55: making it twice changes nothing, so that no migration can make a second kind of name."""
+def test_slug_is_idempotent_and_url_safe(name: str) -> None:
+    """G55."""
     slug = slug_of(name)
     assert slug_of(slug) == slug
     assert not set(slug) & set("/\\ ?#%&_")
     assert slug == slug.strip("-")
 
 
-async def test_every_surface_shows_the_same_name(registry: Registry) -> None:
-    """G55: the listing, the submission and the search use the one function."""
+@pytest.mark.process
+async def test_every_surface_uses_the_same_name(registry: Registry) -> None:
+    """G55: listing, submission and search."""
     registry.github.add_repository("Acme/Tools", {"SKILL.md": a_skill("x")})
     accepted = await registry.submit("Acme/Tools", "My Skill (v2)")
     await registry.work()
@@ -320,17 +323,17 @@ async def test_every_surface_shows_the_same_name(registry: Registry) -> None:
 @pytest.mark.parametrize(
     "path", ["SKILL.md", "skills/pdf/SKILL.md", " a/SKILL.md ", "claude/SKILL.md", ".hidden/SKILL.md"]
 )
-def test_the_path_of_a_skill_md_is_taken(path: str) -> None:
-    """G17: relative, and to the file itself."""
+def test_path_of_a_skill_md_is_accepted(path: str) -> None:
+    """G17."""
     assert checked_skill_path(path) == path.strip()
 
 
-def test_the_path_is_skill_md_unless_something_else_is_said() -> None:
-    """G17: the default."""
-    assert wanted_skill(f"{GITHUB}/acme/tools", "pdf", None, GITHUB).skill_path == "SKILL.md"
-    wanted = wanted_skill(f"{GITHUB}/acme/tools/tree/main/a", "pdf", "b/SKILL.md", GITHUB)
+def test_default_path_is_skill_md() -> None:
+    """G17."""
+    assert parse_requested_skill(f"{GITHUB}/acme/tools", "pdf", None, GITHUB).skill_path == "SKILL.md"
+    wanted = parse_requested_skill(f"{GITHUB}/acme/tools/tree/main/a", "pdf", "b/SKILL.md", GITHUB)
     assert wanted.skill_path == "b/SKILL.md"
-    assert wanted_skill(f"{GITHUB}/acme/tools", None, None, GITHUB).skill_name == "tools"
+    assert parse_requested_skill(f"{GITHUB}/acme/tools", None, None, GITHUB).skill_name == "tools"
 
 
 @pytest.mark.parametrize(
@@ -354,8 +357,8 @@ def test_the_path_is_skill_md_unless_something_else_is_said() -> None:
         ("SKILL.md/x", "bad_skill_path"),
     ],
 )
-def test_a_path_that_climbs_or_is_no_skill_md_is_refused(path: str, code: str) -> None:
-    """G17: traversal, absolute paths, backslashes, and other files."""
+def test_invalid_path_is_rejected(path: str, code: str) -> None:
+    """G17: traversal, absolute, backslashes, other files."""
     with pytest.raises(Invalid) as refused:
         checked_skill_path(path)
     assert refused.value.code == code
@@ -363,15 +366,15 @@ def test_a_path_that_climbs_or_is_no_skill_md_is_refused(path: str, code: str) -
 
 @pytest.mark.parametrize("folder", sorted(AGENT_FOLDERS))
 @pytest.mark.parametrize("form", ["{}/skills/x/SKILL.md", "{}/SKILL.md", "packages/app/{}/skills/x/SKILL.md"])
-def test_the_configuration_of_an_agent_is_not_a_skill_to_hand_out(folder: str, form: str) -> None:
-    """G17: at the root or below, in any case."""
+def test_agent_configuration_folder_is_rejected(folder: str, form: str) -> None:
+    """G17: at any depth, in any case."""
     for spelling in (folder, folder.upper()):
         with pytest.raises(Invalid, match="configuration"):
             checked_skill_path(form.format(spelling))
 
 
-async def test_every_way_of_naming_an_agents_folder_is_refused(registry: Registry) -> None:
-    """G17: the path in the body and the path in the address go through the same check."""
+async def test_agent_folder_is_rejected_in_body_and_url(registry: Registry) -> None:
+    """G17."""
     base = f"{registry.web_url}/acme/tools"
     for body in (
         {"repoUrl": base, "skillPath": ".claude/skills/x/SKILL.md"},

@@ -1,4 +1,4 @@
-"""Whether everything that tells of the catalogue tells the same: tables, edge copy, search, feed, pages and JSON."""
+"""Checks that tables, edge copy, search, feed, pages and JSON agree about the catalogue."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import text
 
 from assay.store.feed.edge_rows import read_lag
-from assay.store.submissions.counts import count_by_state, recount
+from assay.store.submissions.counts import count_all_rows, count_by_state
 from tests.support.edge_copies import expected, meaning_of
 from tests.support.edge_stores import contents_of
 from tests.support.processes import until
@@ -20,8 +20,7 @@ DOWN = frozenset({"tombstone", "unlist"})
 
 @dataclass
 class Told:
-    """A listing as somebody knows it: where it stands, its live version, and all of them with their status, oldest
-    first."""
+    """A listing as one view describes it: status, live version, and all versions with their status, oldest first."""
 
     name: str
     is_live: bool
@@ -32,7 +31,7 @@ class Told:
 
 
 async def check_agreement(registry: Registry, folder: Path) -> int:
-    """At a moment in which nobody writes. Returns how many listings are live."""
+    """Compare all views while nothing is being written, and return the number of live listings."""
     await until(lambda: _is_level(registry))
     truth = await _truth(registry)
     live = {each.name: each for each in truth.values() if each.is_live}
@@ -43,12 +42,12 @@ async def check_agreement(registry: Registry, folder: Path) -> int:
         await _check_listing(registry, told)
     await _check_blocklist(registry)
     async with registry.app.store.begin() as db:
-        assert await count_by_state(db) == await recount(db)
+        assert await count_by_state(db) == await count_all_rows(db)
     return len(live)
 
 
 async def replay(registry: Registry) -> dict[str, Told]:
-    """The catalogue by nothing but the feed, from its beginning; by the ids of listings."""
+    """Rebuild the catalogue from the change feed alone, by listing id."""
     known: dict[str, Told] = {}
     since, has_more = 0, True
     while has_more:
@@ -63,7 +62,7 @@ async def replay(registry: Registry) -> dict[str, Told]:
 
 
 def _follow(known: dict[str, Told], skill_id: str, kind: str, data: dict[str, Any]) -> None:
-    """What a mirror does with one change."""
+    """Apply one change like a mirror."""
     if kind == "publish":
         assert skill_id not in known, "published for the first time twice"
         known[skill_id] = Told(data["name"], True, data["version"], {data["version"]: "live"})
@@ -109,14 +108,14 @@ def _follow(known: dict[str, Told], skill_id: str, kind: str, data: dict[str, An
 
 
 def _fall_back(told: Told) -> None:
-    """The live version stays if it may be used; else the newest that may be takes its place."""
+    """Keep the live version if it is usable, otherwise fall back to the newest usable one."""
     usable = [version for version, status in told.versions.items() if status == "live"]
     if told.versions[told.current] != "live" and usable:
         told.current = usable[-1]
 
 
 async def _truth(registry: Registry) -> dict[str, Told]:
-    """The catalogue as the tables have it."""
+    """Return the catalogue from the tables."""
     async with registry.app.store.snapshot() as db:
         rows = await db.execute(
             text(
@@ -142,13 +141,13 @@ async def _truth(registry: Registry) -> dict[str, Told]:
 
 
 async def _is_level(registry: Registry) -> bool:
-    """Whether the workers have taken everything over to the copy; nobody here helps them."""
+    """Return whether the workers have projected every change."""
     async with registry.app.store.begin() as db:
         return (await read_lag(db, await registry.app.edge.read_serial())).waiting == 0
 
 
 async def _check_edge(registry: Registry, folder: Path, live: dict[str, Told]) -> None:
-    """The copy has exactly what one that is made anew has, and that is what is live."""
+    """Compare the edge copy with a rebuilt one and with the live listings."""
     edge = registry.app.edge
     keys = {key.removeprefix("skill:") for key in await contents_of(edge) if key.startswith("skill:")}
     assert keys == set(live)
@@ -167,7 +166,7 @@ async def _check_edge(registry: Registry, folder: Path, live: dict[str, Told]) -
 
 
 async def _check_lists(registry: Registry, live: dict[str, Told]) -> None:
-    """The list, its total, the counters, the numbers and the page."""
+    """Compare the list, its total, the counters, the statistics and the page."""
     page = (await registry.client.get("/api/v1/skills", params={"limit": 100})).json()
     listed = {each["name"]: each["currentVersion"] for each in page["skills"]}
     assert listed == {name: told.current for name, told in live.items()}
@@ -184,7 +183,7 @@ async def _check_lists(registry: Registry, live: dict[str, Told]) -> None:
 
 
 async def _check_listing(registry: Registry, told: Told) -> None:
-    """One listing: its JSON, its page, its versions, and the search for its name."""
+    """Compare a listing's JSON, page, versions and search result."""
     get = registry.client.get
     answer = await get(f"/api/v1/skills/{told.name}")
     shown = await get(f"/skills/{told.name}", headers=BROWSER)
@@ -205,7 +204,7 @@ async def _check_listing(registry: Registry, told: Told) -> None:
 
 
 async def _check_blocklist(registry: Registry) -> None:
-    """Nothing that is blocked is live, and list, copy and tables have the same entries."""
+    """Check that nothing blocked is live, and that list, edge copy and tables have the same entries."""
     holding = {each["id"] for each in (await registry.client.get("/api/v1/blocklist")).json()["entries"]}
     async with registry.app.store.begin() as db:
         rows = await db.execute(text("SELECT id FROM blocklist_entry WHERE lifted_at IS NULL"))

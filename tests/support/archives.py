@@ -1,4 +1,4 @@
-"""Archives for tests, honest and hostile, in plain words."""
+"""Archives for tests, valid and hostile."""
 
 import gzip
 import io
@@ -11,12 +11,12 @@ Content = str | bytes
 
 
 def a_tar(files: Mapping[str, Content], *odd: tarfile.TarInfo) -> bytes:
-    """A tar.gz of these files, and then the odd members."""
+    """Build a tar.gz of these files and members."""
     return packed([*((a_member(path, content)) for path, content in files.items()), *((one, b"") for one in odd)])
 
 
 def packed(members: Iterable[tuple[tarfile.TarInfo, bytes]]) -> bytes:
-    """A tar.gz of members as they come, twice or misshapen."""
+    """Build a tar.gz of raw members, which may be duplicate or malformed."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for info, data in members:
@@ -25,7 +25,7 @@ def packed(members: Iterable[tuple[tarfile.TarInfo, bytes]]) -> bytes:
 
 
 def a_member(path: str, content: Content = b"") -> tuple[tarfile.TarInfo, bytes]:
-    """A regular file."""
+    """Return a regular file."""
     data = content.encode() if isinstance(content, str) else content
     info = tarfile.TarInfo(path)
     info.size = len(data)
@@ -33,7 +33,7 @@ def a_member(path: str, content: Content = b"") -> tuple[tarfile.TarInfo, bytes]
 
 
 def an_odd_member(path: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
-    """A link, a device, a folder: whatever tar knows by a letter."""
+    """Return a link, device, folder or other special member."""
     info = tarfile.TarInfo(path)
     info.type = kind
     info.linkname = target
@@ -41,7 +41,7 @@ def an_odd_member(path: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 
 
 def a_header(path: str, kind: bytes = tarfile.REGTYPE, size: int = 0) -> bytes:
-    """One bare header block, which may lie about its size."""
+    """Return a bare header block, which may lie about its size."""
     info = tarfile.TarInfo(path)
     info.type = kind
     info.size = size
@@ -49,7 +49,7 @@ def a_header(path: str, kind: bytes = tarfile.REGTYPE, size: int = 0) -> bytes:
 
 
 def a_zip(files: Mapping[str, Content], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip of these files."""
+    """Build a zip of these files."""
     plain = io.BytesIO()
     with zipfile.ZipFile(plain, "w", compression) as archive:
         for path, content in files.items():
@@ -58,7 +58,7 @@ def a_zip(files: Mapping[str, Content], compression: int = zipfile.ZIP_DEFLATED)
 
 
 def a_zip_with_link(files: Mapping[str, Content], path: str, target: str) -> bytes:
-    """A zip that holds a symbolic link too, as Unix tools write it."""
+    """Build a zip with a symbolic link."""
     plain = io.BytesIO(a_zip(files))
     link = zipfile.ZipInfo(path)
     link.create_system = 3

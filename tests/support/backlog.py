@@ -1,4 +1,4 @@
-"""Submissions and their jobs written straight into the tables, in any condition that they can get into."""
+"""Submissions and jobs written directly into the tables, in any condition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -67,16 +67,14 @@ class Row:
     id: UUID = field(default_factory=new_id)
 
     def updated_at(self, now: datetime) -> datetime:
-        """When it came into its state."""
         return now - timedelta(seconds=self.age_seconds)
 
     def lease_expires_at(self, now: datetime) -> datetime | None:
-        """When its lease ends, or ended."""
         return None if self.lease_seconds is None else now + timedelta(seconds=self.lease_seconds)
 
 
 async def add_rows(db: AsyncConnection, rows: Sequence[Row], now: datetime = NOW) -> None:
-    """All in one repository, with their jobs."""
+    """Insert rows and their jobs into one repository."""
     repository_id = await _a_repository(db)
     for number, row in enumerate(rows):
         lease = row.lease_expires_at(now)
@@ -107,7 +105,7 @@ async def add_job(
     payload: bytes | None = None,
     key: str | None = None,
 ) -> None:
-    """A job as the queue keeps it, or one that an accident left there."""
+    """Insert a valid or damaged job."""
     values = {
         "priority": 0,
         "status": status,
@@ -120,21 +118,21 @@ async def add_job(
 
 
 async def fill(store: Database, number: int, now: datetime = NOW) -> None:
-    """So many submissions that have waited for more than a day, and as many that are over."""
+    """Insert submissions that have waited for more than a day, and as many finished ones."""
     async with store.begin() as db:
         await db.execute(FILL, {"repository_id": await _a_repository(db), "number": number, "now": now})
         await db.execute(FILL_JOBS)
 
 
 async def analyse(store: Database) -> None:
-    """Let the planner know what there is, as it does in a database that has been used for a while."""
+    """Update the planner's statistics."""
     async with store.engine.connect() as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         await connection.execute(text("VACUUM ANALYZE"))
 
 
 async def rows_read(store: Database) -> int:
-    """Rows that the only connection of this pool has read from submissions and jobs so far."""
+    """Return the rows that the pool's only connection has read from submissions and jobs."""
     async with store.engine.connect() as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         await connection.execute(text("SELECT pg_stat_force_next_flush()"))

@@ -1,4 +1,4 @@
-"""Listings for tests: published, changed and looked at, and whether everything that is said of them agrees."""
+"""Listings for tests, and checks that all views of them agree."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from tests.support.skills import a_skill
 
 
 async def publish(registry: Registry, repository: str, *descriptions: str, name: str = "greet") -> str:
-    """A skill at the root of a repository, with a version for each description. Returns the name of the listing."""
+    """Publish a skill with one version per description and return its name."""
     for description in descriptions:
         files = {"SKILL.md": a_skill(name, description=description)}
         known, _ = registry.github.directory.find(repository)
@@ -25,28 +25,28 @@ async def publish(registry: Registry, repository: str, *descriptions: str, name:
 
 
 async def read(registry: Registry, name: str) -> dict[str, Any]:
-    """A listing over HTTP."""
+    """Return a listing over HTTP."""
     answer = await registry.client.get(f"/api/v1/skills/{name}")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 async def gone(registry: Registry, name: str) -> dict[str, Any]:
-    """The answer about a listing that is not there any more."""
+    """Return the response for a listing that is gone."""
     answer = await registry.client.get(f"/api/v1/skills/{name}")
     assert answer.status_code == 410, answer.text
     return answer.json()
 
 
 async def changes(registry: Registry, *kinds: str) -> list[dict[str, Any]]:
-    """What the feed tells, oldest first; only these kinds, or all."""
+    """Return the change feed, oldest first, optionally only these kinds."""
     await _until_numbered(registry)
     answer = await registry.client.get("/api/v1/changes", params={"limit": 1000})
     return [each for each in answer.json()["changes"] if not kinds or each["kind"] in kinds]
 
 
 async def agree(registry: Registry, *live: str) -> None:
-    """List, search, counters, facets and the feed say that exactly these are live."""
+    """Check that list, search, counters, facets and feed agree on the live listings."""
     page = (await registry.client.get("/api/v1/skills", params={"limit": 100})).json()
     assert sorted(each["name"] for each in page["skills"]) == sorted(live)
     assert page["total"] == len(live)
@@ -59,14 +59,14 @@ async def agree(registry: Registry, *live: str) -> None:
             assert dict((await db.execute(text(counted), {"f": facet})).all()) == expected
     for name in named:
         hits = (await registry.client.get("/api/v1/skills/search", params={"q": name})).json()["results"]
-        # Whoever asks for what was blocked by its name is warned of it.
+        # A search for a blocked name returns a warning.
         found = [each["name"] for each in hits if not each["isBlocked"]]
         assert (name in found) == (name in live), name
     assert await replayed(registry) == sorted(live)
 
 
 async def replayed(registry: Registry) -> list[str]:
-    """The names that are live, by nothing but the feed."""
+    """Return the live names according to the change feed alone."""
     live: dict[str, str] = {}
     down = {"tombstone", "unlist"}
     for each in await changes(registry):
@@ -79,7 +79,7 @@ async def replayed(registry: Registry) -> list[str]:
 
 
 async def _until_numbered(registry: Registry) -> None:
-    """Serials wait for every transaction that is open on the server, also those of other tests."""
+    """Wait for serials, which are held back by every open transaction of the server."""
     async with asyncio.timeout(60):
         while True:
             async with registry.app.store.begin() as db:

@@ -1,6 +1,5 @@
-"""A browser for the tests: the one that is there, the distribution's if we may install it, or Playwright's own.
-
-python -m tests.support.chromium
+"""A browser for the tests: the installed one, the distribution's, or Playwright's. Run `python -m
+tests.support.chromium` to install it.
 """
 
 import os
@@ -12,12 +11,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find() -> str | None:
-    """Where the browser is."""
+    """Return the path of the browser."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 def install() -> bool:
-    """Debian's package as root, else Playwright's download; whether there is a browser afterwards."""
+    """Install Debian's package as root, otherwise Playwright's, and return whether a browser is available."""
     print("Installing a browser for the browser tests …", file=sys.stderr)
     if os.geteuid() == 0 and shutil.which("apt-get"):
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

@@ -1,5 +1,6 @@
-"""Copies under test: what they must contain, and stores that die at the wrong moment."""
+"""Edge copies under test: expected content, and stores that fail at a chosen moment."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from assay.edge.kv import Edge
 from assay.edge.lmdb import LmdbEdge
 from assay.edge_sync.projector import Projector
 from assay.edge_sync.rebuild import rebuild
+from assay.model.skill import StatusReason
+from assay.moderation.withdraw import unlist
 from assay.store.feed.edge_rows import read_lag
 from tests.support.edge_stores import contents_of
 from tests.support.processes import until
 from tests.support.registry import Registry
+from tests.support.skills import a_repository
 
 DERIVED = ("skill:", "detail:", "alias:", "sub:", "block:")
 MANY = """
@@ -35,11 +39,11 @@ DIGEST = "sha256:" + "a" * 64
 
 
 class Killed(Exception):
-    """The process ended here."""
+    """Raised in place of a killed process."""
 
 
 class Dying:
-    """A store whose user is killed at the nth write, just before or just after it."""
+    """A store whose user is killed just before or after the nth write."""
 
     def __init__(self, edge: Edge, at: int, *, after: bool) -> None:
         self._edge, self._left, self._after = edge, at, after
@@ -48,7 +52,6 @@ class Dying:
         return getattr(self._edge, name)
 
     async def write(self, *given: Any, **more: Any) -> bool:
-        """Counts down."""
         self._left -= 1
         if self._left == 0 and not self._after:
             raise Killed
@@ -59,12 +62,12 @@ class Dying:
 
 
 def projector_of(registry: Registry, edge: Edge) -> Projector:
-    """A projector of this registry to this store."""
+    """Return a projector from this registry to this store."""
     return Projector(registry.app.store, edge, registry.app.clock.now)
 
 
 async def bring_level(registry: Registry, edge: Edge) -> None:
-    """Take over everything that is committed; a transaction that is open elsewhere holds back serials for a while."""
+    """Project every committed change, waiting for serials held back by open transactions."""
     projector = projector_of(registry, edge)
 
     async def is_level() -> bool:
@@ -76,13 +79,13 @@ async def bring_level(registry: Registry, edge: Edge) -> None:
 
 
 async def meaning_of(edge: Edge) -> dict[str, object]:
-    """What a copy says, whatever the serials at which it was written."""
+    """Return the content of a copy without its serials."""
     values = await contents_of(edge)
     return {key: _without_serial(raw) for key, raw in values.items() if key.startswith(DERIVED)}
 
 
 async def expected(registry: Registry, folder: Path) -> dict[str, object]:
-    """What it must say: a copy that is made anew from the tables, elsewhere."""
+    """Return the expected content: a copy rebuilt from the tables."""
     fresh = LmdbEdge(folder)
     await fresh.clear()
     await rebuild(registry.app.store, fresh, registry.app.clock.now)
@@ -92,7 +95,7 @@ async def expected(registry: Registry, folder: Path) -> dict[str, object]:
 
 
 async def add_listings(db: AsyncConnection, number: int) -> None:
-    """So many live listings, written by the database itself."""
+    """Insert live listings by SQL."""
     repository = text("INSERT INTO repository (host, owner, name) VALUES ('github', 'bulk', 'bulk') RETURNING id")
     repository_id = (await db.execute(repository)).scalar_one()
     await db.execute(
@@ -114,3 +117,21 @@ def _without_serial(raw: bytes | None) -> object:
     decoded = msgspec.msgpack.decode(raw)
     decoded.pop("serial")
     return decoded
+
+
+NAMES = ("pdf", "csv", "greet", "draw")
+WHY = StatusReason("owner_request", "The owner asked for it.", datetime(2026, 7, 1, tzinfo=UTC), "somebody")
+
+
+async def publish(registry: Registry, *names: str) -> None:
+    """Publish skills of acme/tools."""
+    registry.github.add_repository("acme/tools", files=a_repository(*NAMES))
+    for name in names:
+        await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md")
+    await registry.work()
+
+
+async def take_down(registry: Registry, name: str) -> None:
+    """Unlist a skill."""
+    async with registry.app.store.begin() as db:
+        await unlist(db, name, WHY)

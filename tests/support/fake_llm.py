@@ -1,4 +1,4 @@
-"""A model endpoint on loopback that answers as it is told: well, badly, slowly, in hostile ways, or not at all."""
+"""A fake model endpoint on loopback with scripted behaviour: correct, wrong, slow, hostile, or unavailable."""
 
 import json
 import re
@@ -16,13 +16,13 @@ PART = re.compile(
 CANARY = re.compile(r"copy this word exactly: (\w+)")
 QUESTION = re.compile(r"^Question (\d+): ", re.M)
 LINE = re.compile(r"^(\d+): (.*)$", re.M)
-# What this model knows of evil.
+# Text that this model reports as malicious.
 BAD = re.compile(r"\.ssh|\.aws|\.env file|home folder|EVIL")
 
 
 @dataclass
 class Answer:
-    """What goes back: a status and a body, after a while."""
+    """A response and its delay."""
 
     body: bytes
     status: int = 200
@@ -32,44 +32,41 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question as the endpoint got it."""
+class ModelRequest:
+    """A request as received by the endpoint."""
 
     body: dict[str, Any]
     authorization: str | None
-    # What it says to every question.
+    # The ruling on every question.
     ruling: str = "refuted"
 
     @property
     def system(self) -> str:
-        """What is in the role of the system."""
         return str(self.body["messages"][0]["content"])
 
     @property
     def user(self) -> str:
-        """What is in the role of the user."""
         return str(self.body["messages"][1]["content"])
 
     @property
-    def judging(self) -> str:
-        """The name of the pass."""
+    def pass_name(self) -> str:
         return str(self.body["response_format"]["json_schema"]["name"])
 
     @property
     def kinds(self) -> list[str]:
-        """The words under which this pass reports."""
+        """The finding kinds of this pass."""
         schema = self.body["response_format"]["json_schema"]["schema"]
         return list(schema["properties"]["findings"]["items"]["properties"]["kind"]["enum"])
 
     @property
     def parts(self) -> list[tuple[int, str, str, str]]:
-        """Number, file, text and receipt of each part."""
+        """Number, file, text and receipt of each part of the prompt."""
         return [
             (int(n), json.loads(name), text, receipt) for _, n, name, _, _, text, receipt in PART.findall(self.user)
         ]
 
-    def honest(self) -> dict[str, Any]:
-        """What a model answers that does as it is told."""
+    def correct_answer(self) -> dict[str, Any]:
+        """Return the answer of a model that follows the prompt."""
         canary = CANARY.search(self.system)
         return {
             "canary": canary[1] if canary else "",
@@ -95,54 +92,52 @@ class Asked:
         }
 
 
-Behaviour = Callable[[Asked], Answer]
+Behaviour = Callable[[ModelRequest], Answer]
 
 
-def well(asked: Asked) -> Answer:
-    """As a good model would."""
-    return completion(asked.honest())
+def respond_correctly(request: ModelRequest) -> Answer:
+    return completion(request.correct_answer())
 
 
 def completion(answer: object, *, model: str = "fake-1-2026", usage: object = None, **more: Any) -> Answer:
-    """An answer in the form of the protocol."""
+    """Wrap an answer in a chat completion response."""
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    told = {"prompt_tokens": 1000, "completion_tokens": 100} if usage is None else usage
+    reported = {"prompt_tokens": 1000, "completion_tokens": 100} if usage is None else usage
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", **more}
-    return Answer(json.dumps({"model": model, "choices": [choice], "usage": told}).encode())
+    return Answer(json.dumps({"model": model, "choices": [choice], "usage": reported}).encode())
 
 
 @dataclass
 class FakeModel:
-    """What the endpoint does, and what it was asked. `then` are behaviours for the next calls, before `behave`."""
+    """Behaviour and requests of the endpoint. `next_behaviours` apply to the next calls, before `behave`."""
 
-    behave: Behaviour = well
-    then: list[Behaviour] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    behave: Behaviour = respond_correctly
+    next_behaviours: list[Behaviour] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
     url: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def settings(self) -> dict[str, str]:
-        """The variables that make a registry ask this model."""
+        """Return the settings that make a registry use this model."""
         return {"ASSAY_LLM_URL": self.url, "ASSAY_LLM_MODEL": "fake-1", "ASSAY_LLM_API_KEY": "key-of-the-fake"}
 
-    def answer(self, asked: Asked) -> Answer:
-        """The next answer."""
+    def answer(self, request: ModelRequest) -> Answer:
         with self._lock:
-            self.asked.append(asked)
-            behave = self.then.pop(0) if self.then else self.behave
-        return behave(asked)
+            self.requests.append(request)
+            behave = self.next_behaviours.pop(0) if self.next_behaviours else self.behave
+        return behave(request)
 
 
 @contextmanager
 def serve_model(model: FakeModel) -> Iterator[FakeModel]:
-    """Answer on loopback while the block runs."""
+    """Serve the model on loopback for the duration of the block."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            answer = model.answer(Asked(body, self.headers.get("Authorization")))
+            answer = model.answer(ModelRequest(body, self.headers.get("Authorization")))
             if answer.delay_seconds:
                 stopping.wait(answer.delay_seconds)
             try:
@@ -158,7 +153,7 @@ def serve_model(model: FakeModel) -> Iterator[FakeModel]:
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            pass
 
     stopping = threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,4 +1,4 @@
-"""A real git server on loopback: git's own `http-backend` behind a small HTTP server."""
+"""A real git server on loopback: `git http-backend` behind a small HTTP server."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-Spoil = Callable[[BaseHTTPRequestHandler], bool]
+Intercept = Callable[[BaseHTTPRequestHandler], bool]
 IDENTITY = {
     "GIT_AUTHOR_NAME": "a",
     "GIT_AUTHOR_EMAIL": "a@example.org",
@@ -21,10 +21,10 @@ IDENTITY = {
 }
 
 
-def git(folder: Path, *arguments: str, given: bytes = b"") -> str:
-    """Run git as an author does."""
+def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+    """Run git with a fixed identity and no configuration; return its output."""
     environment = {**os.environ, **IDENTITY}
-    done = subprocess.run(["git", *arguments], cwd=folder, env=environment, input=given, capture_output=True)
+    done = subprocess.run(["git", *arguments], cwd=folder, env=environment, input=stdin, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
 
@@ -35,21 +35,20 @@ class GitServer:
 
     root: Path
     port: int = 0
-    asked: list[str] = field(default_factory=list)
-    spoil: Spoil | None = None
-    """Answers instead of git if it returns True."""
+    requests: list[str] = field(default_factory=list)
+    intercept: Intercept | None = None
+    """Called before git; it has handled the request if it returns True."""
 
     @property
     def host(self) -> str:
-        """As the settings name it."""
+        """The host as configured in settings."""
         return f"127.0.0.1:{self.port}"
 
     def url(self, path: str) -> str:
-        """Of a repository."""
         return f"http://{self.host}/{path}"
 
     def push(self, path: str, files: Mapping[str, str | bytes], links: Mapping[str, str] | None = None) -> str:
-        """A new commit on the branch `trunk` of a repository; gives its id."""
+        """Commit files to the branch `trunk` of a repository; return the commit id."""
         bare = self.root / f"{path}.git"
         if not bare.exists():
             bare.mkdir(parents=True)
@@ -58,12 +57,12 @@ class GitServer:
         lines = []
         for name, content in files.items():
             raw = content.encode() if isinstance(content, str) else content
-            lines.append(("100644", git(bare, "hash-object", "-w", "--stdin", given=raw), name))
+            lines.append(("100644", git(bare, "hash-object", "-w", "--stdin", stdin=raw), name))
         for name, target in (links or {}).items():
-            lines.append(("120000", git(bare, "hash-object", "-w", "--stdin", given=target.encode()), name))
+            lines.append(("120000", git(bare, "hash-object", "-w", "--stdin", stdin=target.encode()), name))
         git(bare, "read-tree", "--empty")
         listed = "".join(f"{mode} {number}\t{name}\0" for mode, number, name in lines)
-        git(bare, "update-index", "-z", "--index-info", given=listed.encode("utf-8", "surrogateescape"))
+        git(bare, "update-index", "-z", "--index-info", stdin=listed.encode("utf-8", "surrogateescape"))
         commit = git(bare, "commit-tree", "-m", "Change", git(bare, "write-tree"))
         git(bare, "update-ref", "refs/heads/trunk", commit)
         return commit
@@ -84,9 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         known = self.server.known
-        known.asked.append(f"{self.command} {self.path}")
+        known.requests.append(f"{self.command} {self.path}")
         body = self._body()
-        if known.spoil is not None and known.spoil(self):
+        if known.intercept is not None and known.intercept(self):
             return
         path, _, query = self.path.partition("?")
         environment = {
@@ -131,7 +130,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serve_git(root: Path) -> Iterator[GitServer]:
-    """Serve repositories while the block runs."""
+    """Serve repositories for the duration of the block."""
     listening = _Server(("127.0.0.1", 0), _Handler)
     listening.known = GitServer(root, listening.server_address[1])
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -1,4 +1,4 @@
-"""A scan process that does to itself what the skill says, and else what every scan process does."""
+"""A scan process that misbehaves as the skill says, and otherwise scans normally."""
 
 import os
 import signal
@@ -17,7 +17,6 @@ RULESET = with_saved_engine(load_ruleset(), Path(sys.argv[-1]))
 
 
 def look(source: Source) -> Report:
-    """Odd words first."""
     for line in source.skill_md.decode().splitlines():
         verb, _, file = line.partition(": ")
         match verb:

@@ -1,7 +1,8 @@
-"""Real processes of Assay under test, and what must hold in their database afterwards."""
+"""Processes of Assay under test, and invariants of their database."""
 
 import asyncio
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -9,41 +10,40 @@ from pathlib import Path
 from sqlalchemy import text
 
 from assay.model.submission import ACTIVE, TRANSITIONS, State
-from assay.settings import Settings, variable
+from assay.settings import Settings, variable_name
 from assay.store.database.database import Database
-from assay.store.submissions.counts import count_by_state, recount
+from assay.store.submissions.counts import count_all_rows, count_by_state
 from tests.support.warm import Command
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The variables that give another process the same settings."""
+    """Return the environment for these settings."""
     given = {}
     for name, value in settings.model_dump().items():
         if value is None or value == ():
             continue
         values = value if isinstance(value, tuple) else (value,)
         shown = (each.get_secret_value() if hasattr(each, "get_secret_value") else str(each) for each in values)
-        given[variable(name)] = ",".join(shown)
+        given[variable_name(name)] = ",".join(shown)
     return {**os.environ, **given}
 
 
 def killable(settings: Settings, lease_seconds: int = 2) -> Settings:
-    """For workers that are killed: few jobs are in flight, so that few wait for the lease of the dead.
-
-    Where others live on, the lease has to be so long that none of them loses it only because the machine is busy.
+    """Return settings for workers that are killed: few jobs in flight, so that few wait for a lease. With surviving
+    workers the lease must be long enough for a busy machine.
     """
     chosen = {"worker_batch": 10, "worker_concurrency": 3, "scan_processes": 1, "lease_seconds": lease_seconds}
     return settings.model_copy(update=chosen)
 
 
 def a_worker(settings: Settings, log: Path) -> AbstractContextManager[Command]:
-    """`assay worker`, ended at the latest when the block ends."""
+    """Run `assay worker` for the block."""
     return a_process("worker", settings, log)
 
 
 @contextmanager
 def a_process(command: str, settings: Settings, log: Path) -> Iterator[Command]:
-    """A command of Assay, ended at the latest when the block ends."""
+    """Run a command of Assay for the block."""
     process = Command([command], environment(settings), given=Path(os.devnull), out=log, err=log)
     try:
         yield process
@@ -53,7 +53,7 @@ def a_process(command: str, settings: Settings, log: Path) -> Iterator[Command]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process, and it is not only waiting to be buried."""
+    """Return whether a process exists and is not a zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
 
 
 def scan_processes_of(pid: int) -> set[int]:
-    """The scan processes that a worker has started."""
+    """Return the scan processes of a worker."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return {
         int(child) for child in children if b"assay.scan_pool.process" in Path(f"/proc/{child}/cmdline").read_bytes()
@@ -70,23 +70,23 @@ def scan_processes_of(pid: int) -> set[int]:
 
 
 async def until(condition, seconds: float = 150) -> None:
-    """Wait for something to become true, and fail with its name if it does not."""
+    """Wait for a condition."""
     async with asyncio.timeout(seconds):
         while not await condition():
             await asyncio.sleep(0.05)
 
 
 async def finished(store: Database, at_least: int) -> bool:
-    """Whether so many submissions have left the active states."""
+    """Return whether this many submissions have left the active states."""
     async with store.begin() as db:
         counts = await count_by_state(db)
     return sum(counts.values()) - sum(counts[state] for state in ACTIVE) >= at_least
 
 
 async def check_invariants(store: Database) -> None:
-    """What must hold at any moment, whatever was killed: the database tells one consistent story."""
+    """Check the invariants that hold at any moment, whatever was killed."""
     async with store.snapshot() as db:
-        assert await count_by_state(db) == await recount(db)
+        assert await count_by_state(db) == await count_all_rows(db)
         events = (
             await db.execute(
                 text("SELECT submission_id, from_state, to_state FROM submission_event ORDER BY submission_id, id")
@@ -108,3 +108,9 @@ async def check_invariants(store: Database) -> None:
     assert last == states, "a state is not the one its last event says"
     assert noted == len(events), "events and change records differ"
     assert sorted(publishes) == sorted(versions), "the feed must have each publish exactly once"
+
+
+def a_free_port() -> int:
+    """Return a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]

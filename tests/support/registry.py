@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 
 from assay.app.app import App, open_app
-from assay.app.worker import open_tools, pause_gate, scanner_options, worker_options
+from assay.app.worker import open_tools, pause_gate, scan_pool_options, worker_options
 from assay.model.clock import Clock
 from assay.model.submission import ACTIVE
-from assay.pipeline import Tools, process
+from assay.pipeline import PipelineDependencies, process
 from assay.queue.worker import run_worker
 from assay.settings import Settings
 from assay.store.submissions.counts import count_by_state
@@ -26,20 +26,20 @@ PATIENCE_SECONDS = 120
 
 @dataclass
 class Registry:
-    """A registry under test: what people talk to, and the worker behind it."""
+    """A registry under test."""
 
     app: App
-    tools: Tools
+    tools: PipelineDependencies
     client: httpx.AsyncClient
     github: FakeGitHub
 
     @property
     def web_url(self) -> str:
-        """Where repositories seem to live."""
+        """Return the base URL of repositories."""
         return self.app.settings.github_web_url
 
     async def submit(self, repository: str, skill_name: str, skill_path: str | None = None) -> dict[str, Any]:
-        """Hand in a skill over HTTP."""
+        """Submit a skill over HTTP."""
         body = {"repoUrl": f"{self.web_url}/{repository}", "skillName": skill_name}
         answer = await self.client.post(
             "/api/v1/submissions", json=body | ({"skillPath": skill_path} if skill_path else {})
@@ -48,13 +48,13 @@ class Registry:
         return answer.json()
 
     async def read(self, submission_id: str) -> dict[str, Any]:
-        """A submission over HTTP."""
+        """Return a submission over HTTP."""
         answer = await self.client.get(f"/api/v1/submissions/{submission_id}")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def work(self) -> None:
-        """Run a worker until nothing is waiting any more."""
+        """Run a worker until the queue is empty."""
         stopping = asyncio.Event()
         options = replace(worker_options(self.app.settings), idle_seconds=0.2)
         worker = asyncio.create_task(
@@ -85,8 +85,8 @@ class Registry:
 
 @asynccontextmanager
 async def open_registry(settings: Settings, github: FakeGitHub, clock: Clock | None = None) -> AsyncIterator[Registry]:
-    """Everything of a registry in this process, on real HTTP routes and a real database."""
-    scanning = replace(scanner_options(settings), command=warm_command())
+    """Open a registry in this process, with real routes and a real database."""
+    scanning = replace(scan_pool_options(settings), command=warm_command())
     async with (
         open_app(settings, application="test", clock=clock) as app,
         open_tools(app, scanning) as tools,

@@ -1,4 +1,4 @@
-"""Folders for the databases of tests: in memory where there is room, because a test makes and removes a thousand files."""
+"""Folders for test databases, in memory where possible."""
 
 import shutil
 import tempfile
@@ -9,6 +9,6 @@ ENOUGH_BYTES = 4 * 1024**3
 
 
 def scratch(prefix: str) -> Path:
-    """A folder of its own; whoever asks removes it. pytest's own are closed to the system user of PostgreSQL."""
+    """Create a folder that the caller removes; PostgreSQL's system user cannot read pytest's folders."""
     has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES
     return Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY if has_room else None))

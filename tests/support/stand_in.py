@@ -1,4 +1,6 @@
-"""Stands in for a scan process (`tests/support/warm_scanner.py`): hands over its pipes and arguments, and ends as that one does."""
+"""A stand-in for a scan process (see `warm_scanner.py`): passes on its pipes and arguments, and exits like the
+process.
+"""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A storm over a registry: at once, writers do whatever authors, owners, operators and sources can do to a catalogue."""
+"""Concurrent random writers: everything that authors, owners, operators and upstream can do to a catalogue."""
 
 import asyncio
 import random
@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 from sqlalchemy import text
 
-from assay.maintenance.watch_upstream import Watch
+from assay.maintenance.watch_upstream import UpstreamWatcher
 from assay.model.errors import AssayError
 from assay.model.submission import ACTIVE
-from assay.moderation.withdraw import remark, withdraw
-from assay.store.database.database import BUSY
+from assay.moderation.withdraw import status_reason, withdraw
+from assay.store.database.database import DATABASE_BUSY
 from tests.support.archives import a_zip
 from tests.support.fake_github import FakeRepository
 from tests.support.processes import until
@@ -24,14 +24,14 @@ from tests.support.skills import a_skill
 KEY = {"X-Internal-Key": SECRET}
 WHY = {"reason": "The storm wants it so."}
 SKILLS = ("greet", "count")
-# Few, so that bytes come back, and are the same in several repositories.
+# Few, so that content recurs, also in several repositories.
 DESCRIPTIONS = ("Says hello.", "Says goodbye.", "Counts to ten.", "Counts to twenty.", "Sings a song.")
 REPOSITORIES = 6
-# How many of those who submit something wait until it is decided.
+# The share of submitters that wait for a decision.
 PATIENT = 0.5
-# What a writer may be told. Everything else is a bug.
+# The errors a writer may get. Everything else is a bug.
 TOLD = frozenset({200, 201, 300, 404, 409, 410})
-# Whoever is being looked at is left alone.
+# Submissions in review are left alone.
 DUE = """
     UPDATE upstream_check SET due_at = now() WHERE repository_id IN (
         SELECT repository_id FROM upstream_check WHERE due_at > now() FOR UPDATE SKIP LOCKED
@@ -41,7 +41,7 @@ Act = Callable[[random.Random], Awaitable[None]]
 
 
 class Storm:
-    """The writers of one registry, and how much they have done."""
+    """The writers of one registry, and their statistics."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -68,14 +68,14 @@ class Storm:
         }
 
     async def blow(self, chance: random.Random, acts: int) -> None:
-        """One writer: so many acts, one after the other."""
+        """Run one writer for a number of actions."""
         for _ in range(acts):
             [act] = chance.choices(list(self._acts), list(self._acts.values()))
             await act(chance)
             self.done["acts"] += 1
 
     async def submit(self, chance: random.Random) -> None:
-        """A skill of a repository, by the name that it has now or one that it had."""
+        """Submit a skill of a repository by its current or a former name."""
         repository = await self._repository(chance)
         body = {
             "repoUrl": f"{self.registry.web_url}/{repository.full_name}",
@@ -87,7 +87,7 @@ class Storm:
             await until(lambda: self._is_decided(answer.json()["id"]))
 
     async def update(self, chance: random.Random) -> None:
-        """New content at the source, with or without being told of it."""
+        """Change the source, with or without a resubmission."""
         repository = await self._repository(chance)
         repository.push(_files(chance))
         self.done["push"] += 1
@@ -95,7 +95,7 @@ class Storm:
             await self.submit(chance)
 
     async def upload(self, chance: random.Random) -> None:
-        """Files without a repository."""
+        """Upload files."""
         name, content = chance.choice(SKILLS), _text(chance)
         files = {"archive": (f"{name}.zip", a_zip({f"{name}/SKILL.md": content(name)}))}
         await self._ask("upload", "POST", "/api/v1/submissions/upload", files=files)
@@ -126,11 +126,11 @@ class Storm:
             await self._ask("reindex", "POST", f"/api/v1/skills/{found[0]}/reindex")
 
     async def withdraw(self, chance: random.Random) -> None:
-        """As a later scan does it."""
+        """Withdraw a version like a deep scan."""
         found = await self._pick(chance, "version.status <> 'withdrawn'")
         if found is None:
             return
-        why = remark("malware", "It was found out.", at=self.registry.app.clock.now(), by="storm")
+        why = status_reason("malware", "It was found out.", at=self.registry.app.clock.now(), by="storm")
         try:
             async with self.registry.app.store.begin() as db:
                 await withdraw(db, found[0], found[1], why)
@@ -139,7 +139,7 @@ class Storm:
             self.done["withdraw, refused"] += 1
 
     async def block(self, chance: random.Random) -> None:
-        """Bytes, a repository, one skill of it, or a name everywhere."""
+        """Block content, a repository, one skill, or a name everywhere."""
         found = await self._pick(chance, "true")
         if found is None:
             return
@@ -163,7 +163,7 @@ class Storm:
             await self._ask("unblock", "DELETE", f"/api/v1/admin/blocklist/{chance.choice(holding)}", json=WHY)
 
     async def rename(self, chance: random.Random) -> None:
-        """To a new name, or to one that another repository had once."""
+        """Rename a repository to a new or formerly used name."""
         repository = await self._repository(chance)
         name = f"{chance.choice(('acme', 'umbrella', 'initech'))}/kit-{chance.randrange(REPOSITORIES * 2)}"
         with self.registry.github.lock:
@@ -173,7 +173,7 @@ class Storm:
                 self.done["rename"] += 1
 
     async def vanish(self, chance: random.Random) -> None:
-        """The whole repository, or one skill of it."""
+        """Delete a repository or one of its skills."""
         repository = await self._repository(chance)
         if chance.random() < 0.5:
             repository.private = True
@@ -192,19 +192,19 @@ class Storm:
         await self.look(chance)
 
     async def look(self, _chance: random.Random | None = None) -> None:
-        """Compare every listing with its source, as the watch does."""
+        """Check every listing against its repository."""
         app = self.registry.app
         async with app.store.begin() as db:
             await db.execute(text(DUE))
-        watch = Watch(app.store, app.github, app.clock, timedelta(hours=6), grace=timedelta(0))
-        while await watch.look():
+        watch = UpstreamWatcher(app.store, app.github, app.clock, timedelta(hours=6), grace=timedelta(0))
+        while await watch.run_batch():
             self.done["look"] += 1
 
     async def _is_decided(self, submission_id: str) -> bool:
         return (await self.registry.read(submission_id))["state"] not in ACTIVE
 
     async def _repository(self, chance: random.Random) -> FakeRepository:
-        """One of them; they come into being one after the other."""
+        """Return a repository; they are created one after another."""
         with self.registry.github.lock:
             known = list(self.registry.github.directory.all())
             if (len(known) < REPOSITORIES and chance.random() < 0.4) or not known:
@@ -213,7 +213,7 @@ class Storm:
             return chance.choice(known)
 
     async def _pick(self, chance: random.Random, condition: str) -> tuple[str, str, str] | None:
-        """Name, version and digest of something that this holds for."""
+        """Return name, version and digest of a matching version."""
         async with self.registry.app.store.begin() as db:
             rows = await db.execute(
                 text(
@@ -238,8 +238,8 @@ class Storm:
     async def _ask(self, what: str, method: str, url: str, **given: Any) -> httpx.Response:
         for _ in range(5):
             answer = await self.registry.client.request(method, url, headers=KEY, timeout=60, **given)
-            # Of two that wait for each other crosswise, one is told to try again, and does.
-            if answer.status_code != 503 or answer.json()["code"] != BUSY:
+            # A deadlock victim is told to retry, and does.
+            if answer.status_code != 503 or answer.json()["code"] != DATABASE_BUSY:
                 break
         assert answer.status_code in TOLD, f"{method} {url} → {answer.status_code}: {answer.text}"
         self.done[what if answer.is_success else f"{what}, refused"] += 1
@@ -253,6 +253,6 @@ def _text(chance: random.Random) -> Callable[[str], str]:
 
 
 def _files(chance: random.Random) -> dict[str, str | bytes | None]:
-    """One of the skills, or both."""
+    """Return one of the skills, or both."""
     chosen = chance.sample(SKILLS, chance.choice((1, 2, 2)))
     return {f"{name}/SKILL.md": _text(chance)(name) for name in chosen}

@@ -1,4 +1,4 @@
-"""A reader of Server-Sent Events, as strict as a browser, and what writes the changes that it reads."""
+"""A strict reader of server-sent events, and writers of changes."""
 
 import asyncio
 import json
@@ -18,8 +18,8 @@ from assay.model.submission import Origin, State, Submission
 from assay.serve.feed.hub import Hub
 from assay.store.database.database import Database
 from assay.store.submissions.transitions import Step, move
-from assay.submit.admission import Accepted, Request, accept_submission
-from assay.submit.bulk import accept_batch
+from assay.submit.admission import Admitted, SubmissionRequest, admit_submission
+from assay.submit.bulk import admit_batch
 from assay.web.app import create_app, create_hub
 
 PATIENCE_SECONDS = 60
@@ -28,7 +28,7 @@ STREAM = "/api/v1/submissions/stream"
 
 @dataclass
 class Event:
-    """One event, as `EventSource` would hand it out."""
+    """An event as `EventSource` delivers it."""
 
     name: str
     id: str
@@ -37,7 +37,7 @@ class Event:
 
 @dataclass
 class Parser:
-    """The algorithm of the standard: fields gather until an empty line, and an id stays until another one comes."""
+    """The parsing algorithm of the standard."""
 
     events: list[Event] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Parser:
     _data: list[str] = field(default_factory=list)
 
     def feed(self, line: str) -> Event | None:
-        """The event that this line completes, if it does."""
+        """Return the event completed by this line, if any."""
         if line == "":
             return self._dispatch()
         name, _, value = line.partition(":")
@@ -90,11 +90,11 @@ class Reader:
 
     @property
     def last_id(self) -> str:
-        """What a browser would come back with."""
+        """Return the id a browser would reconnect with."""
         return self.parser.last_id
 
     async def next(self) -> Event:
-        """The next event, within the patience of a test."""
+        """Return the next event, with a timeout."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             async for line in self._lines:
                 if event := self.parser.feed(line):
@@ -102,18 +102,18 @@ class Reader:
         raise EOFError
 
     async def take(self, number: int) -> list[Event]:
-        """The next events."""
+        """Return the next events."""
         return [await self.next() for _ in range(number)]
 
     async def until(self, serial: int) -> list[Event]:
-        """All events up to the one with this id."""
+        """Return all events up to this id."""
         seen: list[Event] = []
         while not seen or int(seen[-1].id) < serial:
             seen.append(await self.next())
         return seen
 
     async def opened(self) -> "Reader":
-        """Wait for the first words: from now on nothing escapes."""
+        """Wait until the stream has started."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             async for line in self._lines:
                 self.parser.feed(line)
@@ -126,7 +126,7 @@ class Reader:
 async def reading(
     base_url: str, path: str = STREAM, *, after: int | str | None = None, **given: Any
 ) -> AsyncIterator[Reader]:
-    """A stream that has begun."""
+    """Open a stream and wait until it has started."""
     headers = {"accept": "text/event-stream", **({} if after is None else {"last-event-id": str(after)})}
     async with (
         httpx.AsyncClient(base_url=base_url, timeout=httpx.Timeout(PATIENCE_SECONDS)) as client,
@@ -134,13 +134,13 @@ async def reading(
     ):
         if response.status_code != 200:
             raise AssertionError(f"{response.status_code}: {(await response.aread()).decode()}")
-        reader = await Reader(response).opened()  # named, because a reader that nobody holds closes its connection
+        reader = await Reader(response).opened()  # named, because an unreferenced reader closes its connection
         yield reader
 
 
 @asynccontextmanager
 async def serving(app: App, live: Hub | None = None) -> AsyncIterator[str]:
-    """The routes of a registry on a real port of this process."""
+    """Serve a registry on a real port of this process."""
     live = live or create_hub(app)
     config = uvicorn.Config(create_app(app, live), port=0, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
@@ -156,35 +156,37 @@ async def serving(app: App, live: Hub | None = None) -> AsyncIterator[str]:
 
 
 async def a_submission(store: Database, name: str = "pdf", submitter: str | None = None) -> Submission:
-    """A submission that waits, as if somebody had handed it in."""
+    """Create a waiting submission."""
     repository = RepositoryName(Host.GITHUB, "acme", "tools")
-    request = Request(repository, name, f"skills/{name}/SKILL.md", Origin.API, submitter)
+    request = SubmissionRequest(repository, name, f"skills/{name}/SKILL.md", Origin.API, submitter)
     async with store.begin() as db:
-        return (await accept_submission(db, request)).submission
+        return (await admit_submission(db, request)).submission
 
 
 async def a_batch(store: Database, *names: str, submitter: str | None = None) -> list[UUID]:
-    """Submissions that were handed in together."""
+    """Create a batch of submissions."""
     repository = RepositoryName(Host.GITHUB, "acme", "many")
-    requests = [Request(repository, name, f"skills/{name}/SKILL.md", Origin.BULK, submitter) for name in names]
+    requests = [
+        SubmissionRequest(repository, name, f"skills/{name}/SKILL.md", Origin.BULK, submitter) for name in names
+    ]
     async with store.begin() as db:
-        batch = await accept_batch(db, requests)
-    return [each.submission.id for each in batch.results if isinstance(each, Accepted)]
+        batch = await admit_batch(db, requests)
+    return [each.submission.id for each in batch.results if isinstance(each, Admitted)]
 
 
 async def step_on(store: Database, before: Submission, *steps: Step, **assign: object) -> Submission:
-    """The submission after some arrows."""
+    """Return the submission after some transitions."""
     async with store.begin() as db:
         return await move(db, before, *steps, actor="test", **assign)
 
 
 async def go_around(store: Database, before: Submission) -> Submission:
-    """Two changes that leave everything as it was."""
+    """Make two changes that cancel each other."""
     return await step_on(store, before, Step(State.TIER1_SCANNING, "fetched"), Step(State.RECEIVED, "lease lost"))
 
 
 async def changes_of_the_queue(store: Database, since: int = 0) -> list[int]:
-    """The serials that somebody who hears everything must hear, from the table itself."""
+    """Return the serials that a subscriber of everything must receive, from the table."""
     statement = text(
         "SELECT serial FROM change WHERE serial > :since AND kind IN ('submission', 'bulk') "
         "AND NOT (data ? 'batch' AND data ? 'from' AND data->>'from' IS NULL) ORDER BY serial"
@@ -194,7 +196,7 @@ async def changes_of_the_queue(store: Database, since: int = 0) -> list[int]:
 
 
 async def all_numbered(store: Database) -> bool:
-    """Whether every committed change has its serial."""
+    """Return whether every committed change has its serial."""
     async with store.begin() as db:
         waiting = await db.execute(text("SELECT count(*) FROM change WHERE serial IS NULL"))
     return waiting.scalar_one() == 0

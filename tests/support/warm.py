@@ -1,7 +1,7 @@
-"""`python -m assay` without the second that it takes to load: forked from a process that has loaded everything.
+"""`python -m assay` without its import time: forked from a process that has imported everything.
 
-Every call is a process of its own, with an environment and standard files of its own, and runs the same program from its
-first line to its exit code. What is loaded when is for tests that start it anew (`tests/cli/test_lazy.py`).
+Every call is a separate process with its own environment and standard files, and runs the program from its first line
+to its exit code. Tests of start-up cost start it directly (`tests/cli/test_lazy.py`).
 """
 
 import multiprocessing
@@ -16,47 +16,47 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import assay.cli
+from tests.support.process_guard import STARTED
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload([each.name for each in pkgutil.walk_packages(assay.cli.__path__, "assay.cli.")])
 
 
 class Command:
-    """A command that runs. What it is asked for is named as in `subprocess.Popen`."""
+    """A running command, with the interface of `subprocess.Popen`."""
 
     def __init__(self, arguments: Sequence[str], env: Mapping[str, str], *, given: Path, out: Path, err: Path) -> None:
+        STARTED.append(" ".join(["assay", *arguments]))
         self._process = FORKS.Process(target=_become, args=(tuple(arguments), dict(env), given, out, err))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
-        """Its exit code, if it has ended."""
+        """Return its exit code, or None while it runs."""
         return self._process.exitcode
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Its exit code, once it has ended; None if that takes longer."""
+        """Wait and return its exit code, or None on timeout."""
         self._process.join(seconds)
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        """Nothing, if it has ended."""
+        """Send a signal unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it in the midst of anything."""
         self.send_signal(signal.SIGKILL)
 
 
 def run_assay(
     *arguments: str, env: Mapping[str, str], typed: str = "", seconds: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with this on its standard input."""
+    """Run a command to its end with this standard input."""
     with tempfile.TemporaryDirectory() as folder:
         given, out, err = (Path(folder) / name for name in ("in", "out", "err"))
         given.write_text(typed)
@@ -75,7 +75,7 @@ def _become(arguments: Sequence[str], environment: Mapping[str, str], given: Pat
         opened = os.open(file, flags)
         os.dup2(opened, number)
         os.close(opened)
-    # As a new process would have them.
+    # As in a new process.
     encoding = environment.get("PYTHONIOENCODING")
     sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - open until this process ends
     sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115

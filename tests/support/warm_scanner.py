@@ -1,10 +1,10 @@
-"""Scan processes without the time that they take to load: forked from a process that has loaded everything.
+"""Scan processes without their import time: forked from a process that has imported everything.
 
-Each is a process of its own and runs the same program from its first line, with the pipes of whoever started it. What is
-started is a stand-in (`tests/support/stand_in.py`), which hands over its pipes and ends as the scan process does. How one is
-started in earnest is for the tests of `tests/scanners` and `tests/faults`.
+Each is a separate process that runs the program from its first line, with the pipes of its parent. The command that is
+started is a stand-in (`tests/support/stand_in.py`), which passes on its pipes and exits like the scan process. Tests in
+`tests/scan_pool` and `tests/faults` start scan processes directly.
 
-    python -m tests.support.warm_scanner SOCKET      forks them, until its standard input ends
+    python -m tests.support.warm_scanner SOCKET      fork scan processes until standard input ends
 """
 
 import atexit
@@ -30,7 +30,7 @@ STAND_IN = Path(__file__).parent / "stand_in.py"
 
 @cache
 def warm_command() -> tuple[str, ...]:
-    """What to start instead of a scan process; the first call starts the process that forks."""
+    """Return the command that replaces a scan process; the first call starts the forking process."""
     folder = tempfile.mkdtemp(prefix="assay-scanners-")
     door = f"{folder}/door"
     forker = subprocess.Popen(
@@ -52,7 +52,7 @@ def warm_command() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Running:
-    """A scan process, who stands in for it, and a pipe that ends when it does."""
+    """A scan process, its stand-in, and a pipe that closes when it ends."""
 
     pid: int
     stand_in: socket.socket
@@ -60,7 +60,7 @@ class Running:
 
 
 def fork_scanners(door: socket.socket) -> None:
-    """Until the standard input ends."""
+    """Fork scan processes until standard input ends."""
     with selectors.DefaultSelector() as waiting:
         waiting.register(door, selectors.EVENT_READ)
         waiting.register(sys.stdin, selectors.EVENT_READ)
@@ -100,17 +100,17 @@ def _become(arguments: list[str], pipes: list[int]) -> NoReturn:
             os.dup2(pipe, number)
             os.close(pipe)
         *given, cpu_seconds, cache_folder = arguments
-        process.main(float(cpu_seconds), Path(cache_folder), are_given=given == [process.GIVEN])
+        process.main(float(cpu_seconds), Path(cache_folder), custom_rules=given == [process.CUSTOM_RULES])
         code = 0
     finally:
         os._exit(code)
 
 
 def _end(running: Running) -> None:
-    """Whichever of the two is gone, the other follows."""
-    os.kill(running.pid, SIGKILL)  # nothing to one that has ended: it is not buried yet
+    """End the other of the two when one is gone."""
+    os.kill(running.pid, SIGKILL)  # it has ended but is not reaped yet
     _, status = os.waitpid(running.pid, 0)
-    with suppress(BrokenPipeError):  # the stand-in went first
+    with suppress(BrokenPipeError):  # the stand-in ended first
         running.stand_in.sendall(str(os.waitstatus_to_exitcode(status)).encode())
     running.stand_in.close()
     os.close(running.life)

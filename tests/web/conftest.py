@@ -1,4 +1,4 @@
-"""What tests of people at their browsers share."""
+"""Fixtures for tests that act as people in a browser."""
 
 from collections.abc import AsyncIterator
 
@@ -13,13 +13,12 @@ from tests.support.web.people import MovableTime, an_admin
 
 @pytest.fixture
 def time() -> MovableTime:
-    """The time of the registry."""
     return MovableTime()
 
 
 @pytest.fixture
 async def app(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[App]:
-    """A registry with one administrator, `root`."""
+    """Return a registry with one administrator, `root`."""
     async with open_registry(settings, github, time.clock) as opened:
         await an_admin(opened.app)
         yield opened.app

@@ -1,4 +1,4 @@
-"""Whatever is sent to a described route: no 5xx, no status and no body that the description does not know."""
+"""Generated requests: no 5xx, and no undocumented status or body."""
 
 import asyncio
 import json
@@ -28,11 +28,13 @@ from tests.support.processes import a_process
 from tests.support.registry import SECRET
 from tests.support.skills import a_repository
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-# `test_openapi.py` shows that it is the one that is served.
+# `test_openapi.py` checks that this document is the served one.
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
-# A stream has no end to wait for; it is tested by those who listen to it.
+# Streams do not end; they have their own tests.
 OPERATIONS = [
     (method, path)
     for path, item in sorted(DOCUMENT["paths"].items())
@@ -43,7 +45,7 @@ EXAMPLES = 6
 
 
 def can_be_asked_wrongly(operation: dict[str, Any]) -> bool:
-    """Whether it takes anything; but whatever stands in the place of a word of a path is a word."""
+    """Return whether a route has parameters; path segments accept any text."""
     taken = [
         each for each in operation.get("parameters", []) if each["in"] != "path" or not is_any_word(each["schema"])
     ]
@@ -61,7 +63,7 @@ ASKED = [(*operation, GenerationMode.POSITIVE) for operation in OPERATIONS] + [
 ]
 
 
-# What the description lists as one of a few words.
+# Parameters with a fixed set of values.
 WORDS = frozenset(re.findall(r'"([\w-]+)"', " ".join(re.findall(r'"enum": \[[^\]]*\]', json.dumps(DOCUMENT)))))
 WITH_BODIES = [
     (method, path)
@@ -78,7 +80,7 @@ async def _database(postgres_url: str, statement: str) -> None:
 
 @pytest.fixture(scope="module")
 def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real web process with a few submissions."""
+    """Start a web process with a few submissions."""
     name = f"test_{uuid4().hex}"
     asyncio.run(_database(postgres_url, f"CREATE DATABASE {name} TEMPLATE assay"))
     world, folder = (
@@ -112,7 +114,7 @@ def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def _until_it_answers(url: str, log: Path) -> None:
-    transport = httpx.HTTPTransport(retries=12)  # with growing pauses, about a minute in all
+    transport = httpx.HTTPTransport(retries=12)  # with increasing delays, about a minute in total
     try:
         httpx.Client(transport=transport).get(f"{url}/healthz", timeout=60)
     except httpx.HTTPError:
@@ -121,10 +123,10 @@ def _until_it_answers(url: str, log: Path) -> None:
 
 @pytest.mark.parametrize(("method", "path", "mode"), ASKED, ids=lambda each: getattr(each, "value", each))
 @pytest.mark.filterwarnings("ignore")
-def test_no_request_finds_an_answer_that_is_not_described(
+def test_generated_requests_get_documented_responses(
     registry_url: str, method: str, path: str, mode: GenerationMode
 ) -> None:
-    """G9, G59, G63: right and wrong requests made from the description, with an admin's key."""
+    """G9, G59, G63: valid and invalid requests, with an administrator's key."""
     operation = SCHEMA[path][method.upper()]
 
     @seed(20_261_116)
@@ -140,8 +142,8 @@ def test_no_request_finds_an_answer_that_is_not_described(
 
 @pytest.mark.parametrize(("method", "path"), WITH_BODIES)
 @pytest.mark.filterwarnings("ignore")
-def test_no_text_of_a_body_breaks_the_database(registry_url: str, method: str, path: str) -> None:
-    """G9, G59: PostgreSQL keeps no NUL, wherever in a body it stands; whoever sends one is told, or it is left out."""
+def test_nul_in_a_body_is_handled(registry_url: str, method: str, path: str) -> None:
+    """G9, G59: PostgreSQL cannot store NUL; it is rejected or removed."""
 
     @seed(20_261_118)
     @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -155,7 +157,7 @@ def test_no_text_of_a_body_breaks_the_database(registry_url: str, method: str, p
 
 
 def with_nul(value: Any) -> Any:
-    """The same with a NUL in every text that is no date, id or one of a few words."""
+    """Return the body with a NUL in every text that is not a date, an id or an enum."""
     if isinstance(value, dict):
         return {key: with_nul(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -164,5 +166,5 @@ def with_nul(value: Any) -> Any:
 
 
 def is_of_a_kind(text: str) -> bool:
-    """Whether a text that is longer would be refused before anybody keeps it."""
+    """Return whether longer text would be rejected before it is stored."""
     return text in WORDS or bool(re.fullmatch(r"[0-9a-f-]{36}|\d{4}-\d\d-\d\dT.*", text))

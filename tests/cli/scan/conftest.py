@@ -1,4 +1,4 @@
-"""Every scan begins in an empty folder."""
+"""Every scan test starts in an empty folder."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.support.fake_github import FakeServer
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and an environment that knows of no registry."""
+    """Return the working directory, in an environment without registry settings."""
     for name in ("ASSAY_DATABASE_URL", "ASSAY_CONFIG", "ASSAY_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def web(github_server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of repositories."""
+    """Return the base URL of repositories."""
     for name, value in github_server.urls().items():
         monkeypatch.setenv(name, value)
     return github_server.urls()["ASSAY_GITHUB_WEB_URL"]

@@ -1,4 +1,4 @@
-"""What a scan prints: one document, the same each time, safe on a terminal."""
+"""Output of `assay scan`: one reproducible document, safe on a terminal."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,8 @@ from tests.support.cli.skills_here import below, rules, skills_of, written
 from tests.support.skills import a_bad_skill, a_repository, a_skill
 
 
-def test_the_json_document(folder: Path) -> None:
-    """One typed document in the words of the API; a finding names the rules it replaces and its references."""
+def test_json_document(folder: Path) -> None:
+    """Uses the terms of the API; a finding names the rules it replaces and its references."""
     files = {"SKILL.md": a_skill("magic", body="Say xyzzy.\nSay [bold]\x1b[31m xyzzy.")}
     written(folder / "magic", files)
     ran = assay_here("scan", "magic", "--format", "json", "--fail-on", "low", "--ruleset", rules(folder))
@@ -44,8 +44,7 @@ def test_the_json_document(folder: Path) -> None:
     assert "\x1b" not in ran.out
 
 
-def test_text_of_others_steers_no_terminal(folder: Path) -> None:
-    """Neither escapes nor the markup of what prints them."""
+def test_scanned_text_cannot_control_the_terminal(folder: Path) -> None:
     written(folder / "x", {"SKILL.md": a_skill('"[red]\\e[31mx"', body="Say [bold]\x1b[31m xyzzy.")})
     ran = assay_here("scan", "x", "--ruleset", rules(folder))
     assert "[red]\\x1b[31mx (x)" in ran.out
@@ -53,8 +52,8 @@ def test_text_of_others_steers_no_terminal(folder: Path) -> None:
     assert "\x1b" not in ran.out
 
 
-def test_many_skills_are_scanned_in_processes_with_the_same_results(folder: Path) -> None:
-    """In the order of the skills, twice the same bytes, with nothing on standard error where there is no terminal."""
+def test_parallel_scan_has_the_same_results(folder: Path) -> None:
+    """In skill order, byte-identical, and silent on standard error without a terminal."""
     files = {f"s{number:02}/SKILL.md": a_skill(f"s{number:02}", body="Say xyzzy.") for number in range(59)}
     written(folder / "skills", files | below("bad", a_bad_skill()))
     own = rules(folder)
@@ -68,8 +67,8 @@ def test_many_skills_are_scanned_in_processes_with_the_same_results(folder: Path
     assert [finding["ruleId"] for finding in shown[8]["findings"]] == ["HR-001"]
 
 
-def test_an_output_file_beside_the_table(folder: Path) -> None:
-    """The document goes to the file, people see the table, and the code is the same."""
+def test_output_file_and_table(folder: Path) -> None:
+    """The document goes to the file, the table to standard output."""
     written(folder / "steal", a_bad_skill())
     table = assay_here("scan", "steal")
     for form in ("json", "sarif"):
@@ -81,8 +80,8 @@ def test_an_output_file_beside_the_table(folder: Path) -> None:
     assert (folder / "out.txt").read_text() == table.out
 
 
-def test_a_bar_is_shown_on_a_terminal_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And there on standard error, so that what is read from standard output stays whole."""
+def test_progress_bar_is_shown_on_a_terminal_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On standard error."""
     written(folder, a_repository("pdf", "csv"))
     monkeypatch.setenv("TERM", "xterm")
     seen, unseen = (assay_here("scan", ".", "--format", "json", terminal=terminal) for terminal in (True, False))

@@ -1,4 +1,4 @@
-"""Capabilities: what a skill reaches for is listed, whatever way it is written, and nothing breaks the list."""
+"""Capabilities: everything a skill uses is listed, however it is written, and no input breaks the list."""
 
 import unicodedata
 from dataclasses import astuple
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.model.capability import LONGEST, MOST, Capabilities
+from assay.model.finding import MAX_CAPABILITIES, MAX_CAPABILITY_LENGTH, Capabilities
 from assay.scan.checks.capabilities import capabilities_of
 
 
 def of(text: str, path: str = "SKILL.md") -> Capabilities:
-    """What one file reaches for."""
+    """Return the capabilities of one file."""
     return capabilities_of({path: text.encode()})
 
 
@@ -37,7 +37,7 @@ def of(text: str, path: str = "SKILL.md") -> Capabilities:
     ],
 )
 def test_hosts(text: str, hosts: list[str]) -> None:
-    """Whom a link really leads to: no user, no port, no disguise; what nobody can reach is left out."""
+    """The real target of a link, without user, port or disguise; unreachable hosts are left out."""
     assert hosts == list(of(text).hosts)
 
 
@@ -74,7 +74,7 @@ import os
     ],
 )
 def test_programs(path: str, text: str, programs: str) -> None:
-    """First words of commands; not what is quoted, commented, defined or shipped."""
+    """First words of commands; not quoted, commented, defined or shipped ones."""
     assert programs.split() == list(of(text, path).programs)
 
 
@@ -92,7 +92,7 @@ def test_programs(path: str, text: str, programs: str) -> None:
     ],
 )
 def test_environment(path: str, text: str, variables: str) -> None:
-    """What is read from outside; not what a script sets itself or the shell provides."""
+    """Variables read from outside; not those set by the script or provided by the shell."""
     assert variables.split() == list(of(text, path).environment)
 
 
@@ -111,7 +111,7 @@ def test_environment(path: str, text: str, variables: str) -> None:
     ],
 )
 def test_outside_files(text: str, files: str) -> None:
-    """Files of the user and of the system; not the skill's own, not a part of an address."""
+    """Files of the user and the system; not the skill's own, and not parts of a URL."""
     assert files.split() == list(of(text).outside_files)
 
 
@@ -130,7 +130,7 @@ def test_outside_files(text: str, files: str) -> None:
     ],
 )
 def test_tools(lines: str, tools: list[str]) -> None:
-    """Whatever way the list is written."""
+    """In every notation of the list."""
     assert tools == list(of(f"---\nname: x\n{lines}\n---\nallowed-tools: Task\n").tools)
 
 
@@ -142,22 +142,20 @@ def test_tools(lines: str, tools: list[str]) -> None:
         "requires:\n  bins:\n    - gh\n    - jq\nrequiredEnv: ACME_KEY",
     ],
 )
-def test_programs_and_variables_that_are_declared(lines: str) -> None:
-    """What the front matter requires is reached for, even if no script names it."""
+def test_declared_programs_and_variables(lines: str) -> None:
+    """Requirements in the front matter count even if no script uses them."""
     found = of(f"---\nname: x\n{lines}\n---\n")
     assert (("gh", "jq"), ("ACME_KEY",)) == (found.programs, found.environment)
 
 
-def test_text_in_another_encoding_is_read_and_binaries_are_not() -> None:
-    """A byte that no text has makes a file a binary; UTF-16 has it, and is text."""
+def test_utf16_is_read_and_binaries_are_not() -> None:
     text = "See https://acme.io/"
     assert ("acme.io",) == capabilities_of({"a.txt": text.encode("utf-16")}).hosts
     assert Capabilities() == capabilities_of({"a.bin": b"\x00\x01" + text.encode()})
     assert Capabilities() == capabilities_of({})
 
 
-def test_the_order_of_files_makes_no_difference() -> None:
-    """Two fetches of the same folder give the same list."""
+def test_file_order_does_not_matter() -> None:
     files = {
         "SKILL.md": b"---\ntools: Read\n---\nhttps://b.io",
         "a.sh": b"curl https://a.io $KEY",
@@ -168,14 +166,15 @@ def test_the_order_of_files_makes_no_difference() -> None:
     assert ("a.io", "b.io") == found.pop().hosts
 
 
-def test_floods_are_cut() -> None:
-    """A skill that names more than anybody reads gets a list of bounded size."""
+def test_long_lists_are_truncated() -> None:
     text = "\n".join(
         f"https://host-{number}.io ~/.file-{number}{'x' * 300} $KEY_{number}\nprogram-{number}" for number in range(999)
     )
     found = of(text, "a.sh")
-    assert [MOST] * 4 == [len(kind) for kind in (found.hosts, found.programs, found.environment, found.outside_files)]
-    assert all(len(name) <= LONGEST for kind in astuple(found) for name in kind)
+    assert [MAX_CAPABILITIES] * 4 == [
+        len(kind) for kind in (found.hosts, found.programs, found.environment, found.outside_files)
+    ]
+    assert all(len(name) <= MAX_CAPABILITY_LENGTH for kind in astuple(found) for name in kind)
 
 
 PIECES = st.sampled_from(
@@ -191,14 +190,14 @@ NAMES = st.sampled_from(["SKILL.md", "a.sh", "b.py", "c.js", "d", "e.txt", "f.bi
 
 
 @given(st.dictionaries(NAMES, CONTENTS, max_size=4))
-def test_any_bytes_give_a_proper_list(files: dict[str, bytes]) -> None:
-    """Never an error; sorted, without repetition, bounded, and nothing in it that a terminal or a page would obey."""
+def test_any_bytes_give_a_valid_list(files: dict[str, bytes]) -> None:
+    """Sorted, unique, bounded, and without control characters."""
     found = capabilities_of(files)
     for kind in astuple(found):
         assert list(kind) == sorted(set(kind))
-        assert len(kind) <= MOST
+        assert len(kind) <= MAX_CAPABILITIES
         for name in kind:
-            assert 0 < len(name) <= LONGEST
+            assert 0 < len(name) <= MAX_CAPABILITY_LENGTH
             assert not any(unicodedata.category(character)[0] == "C" for character in name)
     assert found == capabilities_of(dict(reversed(files.items())))
 
@@ -222,7 +221,6 @@ def test_any_bytes_give_a_proper_list(files: dict[str, bytes]) -> None:
         b"sudo ",
     ],
 )
-def test_hostile_repetition_is_read_to_its_end(piece: bytes) -> None:
-    """A pattern that goes wild would take minutes, which no test has."""
+def test_repetitive_input_is_read_in_linear_time(piece: bytes) -> None:
     text = b"---\nallowed-tools:\n" + b"".join(piece.replace(b"%d", b"%d" % number) for number in range(200_000))
     capabilities_of({"SKILL.md": text, "a.sh": text, "b.py": text})

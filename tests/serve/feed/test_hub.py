@@ -1,4 +1,4 @@
-"""The hub: every change of the queue reaches everybody who listens, once and in order, whatever gets in the way."""
+"""The hub delivers every change to every subscriber, once and in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,14 +13,13 @@ from sqlalchemy import text
 from assay.model.errors import Unavailable
 from assay.model.submission import State
 from assay.serve.feed.hub import TICK_SECONDS, Hub
-from assay.serve.feed.live_events import EVERYBODY, Happenings, topic_of_account, topic_of_submission
-from assay.serve.feed.subscriber import Listener, Patience
-from assay.serve.feed.subscribers import AudienceOptions
+from assay.serve.feed.live_events import ALL_SUBMISSIONS, LiveEvents, topic_of_account, topic_of_submission
+from assay.serve.feed.subscribers import Subscriber, SubscriberLimits, SubscriberOptions
 from assay.store.database.database import Database
 from assay.store.feed.changes import number_changes
 from assay.store.feed.notifications import APPLICATION
 from assay.store.submissions.transitions import Step
-from assay.web.feed.events_json import encode_happenings
+from assay.web.feed.json import encode_live_events
 from tests.support.processes import until
 from tests.support.registry import Registry
 from tests.support.streams import (
@@ -37,44 +36,44 @@ from tests.support.streams import (
 from tests.support.web.statements import statements
 
 
-def a_hub(registry: Registry, encode=encode_happenings, tick_seconds: float = TICK_SECONDS, **options: Any) -> Hub:
-    """The live events of a process."""
-    return Hub(registry.app.store, registry.app.database_url, encode, AudienceOptions(**options), tick_seconds)
+def a_hub(registry: Registry, encode=encode_live_events, tick_seconds: float = TICK_SECONDS, **options: Any) -> Hub:
+    """Return the hub of a process."""
+    return Hub(registry.app.store, registry.app.database_url, encode, SubscriberOptions(**options), tick_seconds)
 
 
 @asynccontextmanager
-async def listening(hub: Hub, topic: str = EVERYBODY, after: int | None = None) -> AsyncIterator[Listener]:
-    """Somebody who listens for a while."""
-    listener = await hub.listen(topic, after)
+async def listening(hub: Hub, topic: str = ALL_SUBMISSIONS, after: int | None = None) -> AsyncIterator[Subscriber]:
+    """Subscribe for the duration of the block."""
+    subscriber = await hub.subscribe(topic, after)
     try:
-        yield listener
+        yield subscriber
     finally:
-        hub.leave(listener)
+        hub.unsubscribe(subscriber)
 
 
-async def hear(listener: Listener, number: int) -> list[Event]:
-    """The next events; a listener that was cut off hears none."""
+async def hear(subscriber: Subscriber, number: int) -> list[Event]:
+    """Return the next events; none for a dropped subscriber."""
     parser = Parser()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(parser.events) < number and not listener.is_ended:
-            await listener.wait()
-            for line in listener.take().decode().split("\n"):
+        while len(parser.events) < number and not subscriber.is_ended:
+            await subscriber.wait()
+            for line in subscriber.take().decode().split("\n"):
                 parser.feed(line)
     return parser.events
 
 
-async def serials(listener: Listener, number: int) -> list[int]:
-    """The ids of the next events."""
-    return [int(event.id) for event in await hear(listener, number)]
+async def serials(subscriber: Subscriber, number: int) -> list[int]:
+    """Return the ids of the next events."""
+    return [int(event.id) for event in await hear(subscriber, number)]
 
 
 async def is_true(condition: Callable[[], bool]) -> bool:
-    """For `until`."""
+    """Return a condition for `until`."""
     return condition()
 
 
 async def write(store: Database, rounds: int, name: str = "pdf") -> int:
-    """Make so many times two changes and one for the beginning; the number of changes."""
+    """Write changes and return their number."""
     before = await a_submission(store, name)
     for _ in range(rounds):
         before = await go_around(store, before)
@@ -82,7 +81,7 @@ async def write(store: Database, rounds: int, name: str = "pdf") -> int:
 
 
 async def connections(url: str, at_least: int = 1) -> list[int]:
-    """The processes of the database that send notices to somebody here, if there are so many."""
+    """Return the database backends that send notifications to this process."""
     admin = await asyncpg.connect(url)
     rows = await admin.fetch(
         "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", APPLICATION
@@ -92,7 +91,7 @@ async def connections(url: str, at_least: int = 1) -> list[int]:
 
 
 async def terminate(url: str) -> None:
-    """Kill the connections on which notices are heard."""
+    """Kill the connections used for notifications."""
     admin = await asyncpg.connect(url)
     await admin.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -102,13 +101,13 @@ async def terminate(url: str) -> None:
     await admin.close()
 
 
-async def test_everybody_hears_every_change_once_and_in_order(registry: Registry) -> None:
-    """G73: many writers, many listeners; each change is encoded once, and all get the very same bytes."""
+async def test_every_subscriber_receives_every_change_in_order(registry: Registry) -> None:
+    """G73: each change is encoded once."""
     store, encoded = registry.app.store, []
 
-    def encode(serial: int, happenings: Happenings) -> bytes:
+    def encode(serial: int, events: LiveEvents) -> bytes:
         encoded.append(serial)
-        return encode_happenings(serial, happenings)
+        return encode_live_events(serial, events)
 
     hub = a_hub(registry, encode)
     async with listening(hub) as first, listening(hub) as second, listening(hub) as third:
@@ -120,8 +119,8 @@ async def test_everybody_hears_every_change_once_and_in_order(registry: Registry
     assert encoded == expected
 
 
-async def test_hubs_of_other_processes_hear_the_same(registry: Registry) -> None:
-    """G73: whoever numbers the changes, everybody reads them."""
+async def test_hubs_of_other_processes_receive_the_same(registry: Registry) -> None:
+    """G73: whichever process assigns the serials."""
     store = registry.app.store
     hubs = [a_hub(registry) for _ in range(3)]
     async with listening(hubs[0]) as first, listening(hubs[1]) as second, listening(hubs[2]) as third:
@@ -130,13 +129,13 @@ async def test_hubs_of_other_processes_hear_the_same(registry: Registry) -> None
     assert heard == [await changes_of_the_queue(store)] * 3
 
 
-async def test_a_listener_comes_in_at_any_moment_without_gap_or_double(registry: Registry) -> None:
-    """G74: attaching races with publishing; what is replayed and what is live fit together exactly."""
+async def test_subscribing_during_publishing_has_no_gap_or_duplicate(registry: Registry) -> None:
+    """G74."""
     store, hub = registry.app.store, a_hub(registry)
 
     async def join(after: int) -> list[int]:
-        async with listening(hub, after=after) as listener:
-            return await serials(listener, total - after)
+        async with listening(hub, after=after) as subscriber:
+            return await serials(subscriber, total - after)
 
     total = 121
     async with listening(hub) as witness:
@@ -151,111 +150,110 @@ async def test_a_listener_comes_in_at_any_moment_without_gap_or_double(registry:
             assert await task == list(range(after + 1, total + 1))
 
 
-async def test_replay_never_asks_the_database(registry: Registry) -> None:
-    """However many come back at once, the ring serves them."""
+async def test_replay_does_not_query_the_database(registry: Registry) -> None:
     store, hub = registry.app.store, a_hub(registry)
     number = await write(store, 20)
     async with listening(hub, after=0) as first:
         assert await serials(first, number) == list(range(1, number + 1))
         with statements(store) as asked:
-            comers = [await hub.listen(EVERYBODY, after) for after in range(number)]
+            comers = [await hub.subscribe(ALL_SUBMISSIONS, after) for after in range(number)]
             assert asked == []
         for after, comer in enumerate(comers):
             assert await serials(comer, number - after) == list(range(after + 1, number + 1))
-            hub.leave(comer)
+            hub.unsubscribe(comer)
 
 
-async def test_a_new_process_knows_what_happened_before_it(registry: Registry) -> None:
-    """G74: a client may come back to a process that was not there when its connection was lost."""
+async def test_new_process_replays_earlier_changes(registry: Registry) -> None:
+    """G74."""
     store = registry.app.store
     number = await write(store, 20)
     async with listening(a_hub(registry)) as somebody:
         assert somebody.start == number, "who comes for the first time starts from now"
     for after in (0, 7, number - 1):
-        async with listening(a_hub(registry), after=after) as listener:
-            assert await serials(listener, number - after) == list(range(after + 1, number + 1))
+        async with listening(a_hub(registry), after=after) as subscriber:
+            assert await serials(subscriber, number - after) == list(range(after + 1, number + 1))
 
 
-async def test_who_was_told_by_a_quicker_process_has_not_lost_track(registry: Registry) -> None:
-    """G74: a serial that this process has not read yet is looked for before it is called unknown."""
+async def test_newer_serial_from_another_process_is_awaited(registry: Registry) -> None:
+    """G74: a serial not yet read here is not reported as unknown."""
     store, quick, slow = registry.app.store, a_hub(registry), a_hub(registry)
-    async with listening(quick, after=0) as listener:
-        [first] = await serials(listener, await write(store, 0))
+    async with listening(quick, after=0) as subscriber:
+        [first] = await serials(subscriber, await write(store, 0))
     async with listening(slow):
-        # The slower one is in the middle of something else while the client comes back to it.
+        # The slower process is busy when the client reconnects.
         async with slow._reading:
             assert slow.newest == first
             before = await a_submission(store, "csv")
-            async with listening(quick, after=first) as listener:
-                [second] = await serials(listener, 1)
-            coming = asyncio.create_task(slow.listen(EVERYBODY, second))
+            async with listening(quick, after=first) as subscriber:
+                [second] = await serials(subscriber, 1)
+            coming = asyncio.create_task(slow.subscribe(ALL_SUBMISSIONS, second))
             await asyncio.sleep(0)
         back = await coming
-        assert not back.lost_track
+        assert not back.has_gap
         await go_around(store, before)
         assert await serials(back, 2) == [second + 1, second + 2]
-        slow.leave(back)
+        slow.unsubscribe(back)
 
 
 @pytest.mark.parametrize("after", [0, 9, 999_999])
-async def test_what_is_not_kept_is_said_to_be_gone(registry: Registry, after: int) -> None:
-    """G74: older than the ring, or newer than anything: the listener learns it, and hears what follows."""
-    store, hub = registry.app.store, a_hub(registry, kept=10)
+async def test_unavailable_serial_is_reported(registry: Registry, after: int) -> None:
+    """G74: older than the buffer or newer than the feed; the subscriber continues from now."""
+    store, hub = registry.app.store, a_hub(registry, replay_size=10)
     number = await write(store, 10)
-    async with listening(hub, after=after) as listener, listening(hub, after=number - 10) as exact:
-        assert (listener.lost_track, listener.start) == (True, number)
-        assert not exact.lost_track
+    async with listening(hub, after=after) as subscriber, listening(hub, after=number - 10) as exact:
+        assert (subscriber.has_gap, subscriber.start) == (True, number)
+        assert not exact.has_gap
         await a_submission(store, "csv")
-        assert await serials(listener, 1) == [number + 1]
+        assert await serials(subscriber, 1) == [number + 1]
         assert await serials(exact, 11) == list(range(number - 9, number + 2))
 
 
-async def test_a_transaction_held_open_delays_but_loses_nothing(registry: Registry) -> None:
-    """G73: a change that was written first and committed last is heard, in the order of the feed."""
+async def test_open_transaction_delays_but_loses_nothing(registry: Registry) -> None:
+    """G73."""
     store, hub = registry.app.store, a_hub(registry)
     number = await write(store, 1)
-    async with listening(hub, after=0) as listener:
-        assert await serials(listener, number) == [1, 2, 3]
+    async with listening(hub, after=0) as subscriber:
+        assert await serials(subscriber, number) == [1, 2, 3]
         async with store.begin() as slow:
             await slow.execute(text("INSERT INTO change (kind, data) VALUES ('publish', '{}')"))
             later = await a_submission(store, "later")
             await step_on(store, later, Step(State.TIER1_SCANNING, "fetched"))
-            # Somebody looks and finds nothing that has settled: it must look again without another notice.
+            # A read that finds nothing settled must be repeated without another notification.
             async with hub._reading:
                 assert hub.newest == number
-        assert await serials(listener, 2) == [number + 2, number + 3]
+        assert await serials(subscriber, 2) == [number + 2, number + 3]
     assert await changes_of_the_queue(store, number) == [number + 2, number + 3]
 
 
-async def test_a_transaction_that_tells_nothing_holds_back_without_a_notice(registry: Registry) -> None:
-    """G73: the end of a transaction that wrote no change gives no notice; what it held back is heard all the same."""
+async def test_changes_held_back_without_a_notification_are_delivered(registry: Registry) -> None:
+    """G73: a transaction without changes ends silently."""
     store, hub = registry.app.store, a_hub(registry)
-    async with listening(hub) as listener:
+    async with listening(hub) as subscriber:
         async with store.begin() as slow:
             await slow.execute(text("SELECT pg_current_xact_id()"))
             await a_submission(store)
             async with hub._reading:
                 assert hub.newest == 0
-        assert await serials(listener, 1) == [1]
+        assert await serials(subscriber, 1) == [1]
 
 
-async def test_nothing_is_lost_when_the_connection_for_notices_dies(registry: Registry) -> None:
-    """G73: killed again and again while changes are written; listeners stay, and hear each change once."""
+async def test_lost_notification_connection_loses_nothing(registry: Registry) -> None:
+    """G73: killed repeatedly during writes."""
     store, hub, url = registry.app.store, a_hub(registry), registry.app.database_url
-    async with listening(hub) as listener:
+    async with listening(hub) as subscriber:
         writing = asyncio.create_task(write(store, 60))
         for _ in range(3):
             await until(lambda: connections(url))
             await terminate(url)
         number = await writing
-        assert await serials(listener, number) == list(range(1, number + 1))
+        assert await serials(subscriber, number) == list(range(1, number + 1))
         await until(lambda: connections(url))
         await a_submission(store, "csv")
-        assert await serials(listener, 1) == [number + 1]
+        assert await serials(subscriber, 1) == [number + 1]
 
 
-async def test_nobody_waits_for_the_timer(registry: Registry) -> None:
-    """G73: notices are enough, one change after the other, for the process that numbers and for the one that does not."""
+async def test_notifications_are_sufficient_without_the_timer(registry: Registry) -> None:
+    """G73."""
     store, hubs = registry.app.store, [a_hub(registry, tick_seconds=10_000) for _ in range(2)]
     async with listening(hubs[0]) as here, listening(hubs[1]) as there:
         await until(lambda: connections(registry.app.database_url, 2))
@@ -266,10 +264,10 @@ async def test_nobody_waits_for_the_timer(registry: Registry) -> None:
             assert await serials(here, 2) == await serials(there, 2) == [number, number + 1]
 
 
-async def test_a_change_that_somebody_else_numbers_is_heard(registry: Registry) -> None:
-    """G73: a worker or a reader of the feed may hand out the serials."""
+async def test_changes_numbered_by_another_process_are_delivered(registry: Registry) -> None:
+    """G73."""
     store, hub = registry.app.store, a_hub(registry)
-    async with listening(hub) as listener:
+    async with listening(hub) as subscriber:
         async with hub._reading:
             await a_submission(store)
 
@@ -279,11 +277,11 @@ async def test_a_change_that_somebody_else_numbers_is_heard(registry: Registry) 
                 return await all_numbered(store)
 
             await until(numbered)
-        assert await serials(listener, 1) == [1]
+        assert await serials(subscriber, 1) == [1]
 
 
-async def test_a_batch_is_one_event_and_each_of_it_is_heard_by_its_own(registry: Registry) -> None:
-    """Hundreds created at once are one event for those who watch everything."""
+async def test_batch_is_one_event(registry: Registry) -> None:
+    """Subscribers of single submissions receive their own."""
     store, hub, account = registry.app.store, a_hub(registry), str(uuid4())
     names = [f"skill-{number}" for number in range(40)]
     async with listening(hub) as everything, listening(hub, topic_of_account(account)) as mine:
@@ -298,8 +296,8 @@ async def test_a_batch_is_one_event_and_each_of_it_is_heard_by_its_own(registry:
             assert (created.name, created.data["skillName"]) == ("submission_created", "skill-7")
 
 
-async def test_mine_hears_only_what_i_have_submitted(registry: Registry) -> None:
-    """Also in what is replayed."""
+async def test_subscriber_of_own_submissions(registry: Registry) -> None:
+    """Also in the replay."""
     store, hub, account, other = registry.app.store, a_hub(registry), str(uuid4()), str(uuid4())
     await a_submission(store, "early", account)
     async with listening(hub, topic_of_account(account), after=0) as mine:
@@ -310,22 +308,21 @@ async def test_mine_hears_only_what_i_have_submitted(registry: Registry) -> None
         assert [event.data["skillName"] for event in await hear(mine, 4)] == ["early", "late", "late", "late"]
 
 
-async def test_what_nobody_understands_stops_nothing(registry: Registry) -> None:
-    """A record of a kind that this release does not know is passed over; what follows is heard."""
+async def test_unknown_change_kind_is_skipped(registry: Registry) -> None:
     store, hub = registry.app.store, a_hub(registry)
-    async with listening(hub) as listener:
+    async with listening(hub) as subscriber:
         async with store.begin() as db:
             await db.execute(text("INSERT INTO change (kind, data) VALUES ('submission', '{\"to\": \"NOWHERE\"}')"))
         await a_submission(store)
-        assert await serials(listener, 1) == [2]
+        assert await serials(subscriber, 1) == [2]
 
 
-async def test_a_burst_drops_nobody_who_reads(registry: Registry) -> None:
-    """G75: far more changes in one transaction than may wait for a listener; who reads at once hears them all."""
-    store, hub = registry.app.store, a_hub(registry, patience=Patience(entries=100))
+async def test_burst_does_not_drop_active_readers(registry: Registry) -> None:
+    """G75."""
+    store, hub = registry.app.store, a_hub(registry, limits=SubscriberLimits(entries=100))
     before = await a_submission(store)
-    async with listening(hub, after=1) as listener, listening(hub) as sleeper:
-        hearing = asyncio.create_task(serials(listener, 2_000))
+    async with listening(hub, after=1) as subscriber, listening(hub) as sleeper:
+        hearing = asyncio.create_task(serials(subscriber, 2_000))
         statement = text(
             "INSERT INTO change (kind, submission_id, data) SELECT 'submission', :id, "
             """'{"from": "RECEIVED", "to": "TIER1_SCANNING", "trigger": "fetched"}' FROM generate_series(1, 2000)"""
@@ -333,20 +330,20 @@ async def test_a_burst_drops_nobody_who_reads(registry: Registry) -> None:
         async with store.begin() as db:
             await db.execute(statement, {"id": before.id})
         assert await hearing == list(range(2, 2_002))
-        assert (listener.is_ended, sleeper.is_ended) == (False, True)
-        assert hub.audience.tally.listeners_dropped == 1
+        assert (subscriber.is_ended, sleeper.is_ended) == (False, True)
+        assert hub.subscribers.stats.subscribers_dropped == 1
     async with listening(hub, after=sleeper.start) as back:
         assert await serials(back, 2_000) == list(range(2, 2_002))
 
 
-async def test_nothing_runs_while_nobody_listens(registry: Registry) -> None:
-    """The connection for notices is there for listeners, and what happened without them is not lost."""
+async def test_hub_is_idle_without_subscribers(registry: Registry) -> None:
+    """Nothing is lost meanwhile."""
     store, hub, url = registry.app.store, a_hub(registry), registry.app.database_url
     assert await connections(url) == []
-    async with listening(hub) as listener:
+    async with listening(hub) as subscriber:
         await until(lambda: connections(url))
         await a_submission(store)
-        assert await serials(listener, 1) == [1]
+        assert await serials(subscriber, 1) == [1]
         assert len(await connections(url)) == 1, "one for all listeners"
 
     async def none_left() -> bool:
@@ -357,49 +354,47 @@ async def test_nothing_runs_while_nobody_listens(registry: Registry) -> None:
     with statements(store) as asked:
         await asyncio.sleep(0)
         assert asked == []
-    async with listening(hub, after=1) as listener:
-        assert await serials(listener, 1) == [2]
+    async with listening(hub, after=1) as subscriber:
+        assert await serials(subscriber, 1) == [2]
 
 
-async def test_more_than_may_listen_are_refused(registry: Registry) -> None:
-    """G75: the number of listeners is bounded, and there is room again when one leaves."""
-    hub = a_hub(registry, listeners=2)
+async def test_number_of_subscribers_is_limited(registry: Registry) -> None:
+    """G75."""
+    hub = a_hub(registry, max_subscribers=2)
     async with listening(hub):
         async with listening(hub):
             with pytest.raises(Unavailable) as refused:
-                await hub.listen(EVERYBODY, None)
-            assert (refused.value.code, hub.audience.is_full) == ("too_many_listeners", True)
+                await hub.subscribe(ALL_SUBMISSIONS, None)
+            assert (refused.value.code, hub.subscribers.is_full) == ("too_many_listeners", True)
         async with listening(hub):
-            assert len(hub.audience) == 2
+            assert len(hub.subscribers) == 2
 
 
-async def test_a_closed_hub_sends_everybody_home(registry: Registry) -> None:
-    """A process that stops ends its streams at once and opens no more."""
+async def test_closed_hub_ends_all_streams(registry: Registry) -> None:
     hub = a_hub(registry)
-    listener = await hub.listen(EVERYBODY, None)
-    waiting = asyncio.create_task(listener.wait())
+    subscriber = await hub.subscribe(ALL_SUBMISSIONS, None)
+    waiting = asyncio.create_task(subscriber.wait())
     await hub.close()
     await waiting
-    assert (listener.is_ended, len(hub.audience)) == (True, 0)
+    assert (subscriber.is_ended, len(hub.subscribers)) == (True, 0)
     with pytest.raises(Unavailable):
-        await hub.listen(EVERYBODY, None)
+        await hub.subscribe(ALL_SUBMISSIONS, None)
 
 
-async def test_a_mistake_of_ours_sends_everybody_home_and_back(registry: Registry) -> None:
-    """Nobody is left listening to a hub that does not speak any more."""
+async def test_crashed_hub_closes_streams_and_restarts(registry: Registry) -> None:
     store, mistakes = registry.app.store, [ZeroDivisionError()]
 
-    def encode(serial: int, happenings: Happenings) -> bytes:
+    def encode(serial: int, events: LiveEvents) -> bytes:
         if mistakes:
             raise mistakes.pop()
-        return encode_happenings(serial, happenings)
+        return encode_live_events(serial, events)
 
     hub = a_hub(registry, encode)
-    listener = await hub.listen(EVERYBODY, None)
+    subscriber = await hub.subscribe(ALL_SUBMISSIONS, None)
     await a_submission(store)
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await listener.wait()
-    assert listener.is_ended
-    hub.leave(listener)
-    async with listening(hub, after=listener.start) as back:
+        await subscriber.wait()
+    assert subscriber.is_ended
+    hub.unsubscribe(subscriber)
+    async with listening(hub, after=subscriber.start) as back:
         assert await serials(back, 1) == [1]

@@ -1,177 +1,171 @@
-"""Who listens hears everything once and in order, or is cut off and can come back; nobody waits for anybody."""
+"""Subscribers receive everything once and in order, or are dropped and can resume."""
 
 import asyncio
 
 import pytest
 
-from assay.serve.feed.replay_buffer import Entry
-from assay.serve.feed.subscriber import CHUNK_BYTES, Listener, Patience
-from assay.serve.feed.subscribers import Audience, AudienceOptions
+from assay.serve.feed.replay_buffer import EncodedEvents
+from assay.serve.feed.subscribers import CHUNK_BYTES, Subscriber, SubscriberLimits, SubscriberOptions, Subscribers
 
-SMALL = AudienceOptions(listeners=3, patience=Patience(entries=4), kept=10)
-
-
-def an_entry(serial: int, *topics: str, size: int = 1) -> Entry:
-    """Something that happened, whose bytes are its serial."""
-    return Entry(serial, topics or ("all",), f"{serial},".encode() * size, events=1)
+SMALL = SubscriberOptions(max_subscribers=3, limits=SubscriberLimits(entries=4), replay_size=10)
 
 
-def told(audience: Audience, last: int, *topics: str) -> None:
-    """Tell everything up to a serial."""
-    for serial in range(audience.ring.newest + 1, last + 1):
-        audience.tell(an_entry(serial, *topics))
+def an_entry(serial: int, *topics: str, size: int = 1) -> EncodedEvents:
+    """Return an entry whose bytes are its serial."""
+    return EncodedEvents(serial, topics or ("all",), f"{serial},".encode() * size, events=1)
 
 
-def taken(listener: Listener) -> list[int]:
-    """The serials that wait for a listener."""
-    return [int(serial) for serial in listener.take().decode().split(",") if serial]
+def told(subscribers: Subscribers, last: int, *topics: str) -> None:
+    """Publish everything up to a serial."""
+    for serial in range(subscribers.replay_buffer.newest + 1, last + 1):
+        subscribers.publish(an_entry(serial, *topics))
 
 
-def test_what_was_missed_and_what_follows_leave_no_gap() -> None:
-    """G74: wherever a listener comes in, it hears exactly what is newer than what it has seen."""
+def taken(subscriber: Subscriber) -> list[int]:
+    """Return the serials queued for a subscriber."""
+    return [int(serial) for serial in subscriber.take().decode().split(",") if serial]
+
+
+def test_replay_and_live_events_have_no_gap() -> None:
+    """G74."""
     for seen in range(6, 17):
-        audience = Audience(SMALL)
-        told(audience, 16)
-        listener = audience.admit("all", seen)
-        told(audience, 18)
-        assert (listener.lost_track, listener.start) == (False, seen)
-        assert taken(listener) == list(range(seen + 1, 19))
+        subscribers = Subscribers(SMALL)
+        told(subscribers, 16)
+        subscriber = subscribers.add("all", seen)
+        told(subscribers, 18)
+        assert (subscriber.has_gap, subscriber.start) == (False, seen)
+        assert taken(subscriber) == list(range(seen + 1, 19))
 
 
 @pytest.mark.parametrize("seen", [0, 5, 17, 2**63 - 1])
-def test_who_has_seen_what_is_not_kept_has_lost_track(seen: int) -> None:
-    """G74: too old or never told here; the listener learns that there is a gap and goes on from now."""
-    audience = Audience(SMALL)
-    told(audience, 16)
-    listener = audience.admit("all", seen)
-    told(audience, 18)
-    assert (listener.lost_track, listener.start) == (True, 16)
-    assert taken(listener) == [17, 18]
+def test_unavailable_position_is_reported(seen: int) -> None:
+    """G74: too old or never seen; the subscriber continues from now."""
+    subscribers = Subscribers(SMALL)
+    told(subscribers, 16)
+    subscriber = subscribers.add("all", seen)
+    told(subscribers, 18)
+    assert (subscriber.has_gap, subscriber.start) == (True, 16)
+    assert taken(subscriber) == [17, 18]
 
 
-def test_who_comes_for_the_first_time_starts_from_now() -> None:
-    """No history is replayed to those who have not asked for it."""
-    audience = Audience(SMALL)
-    told(audience, 5)
-    listener = audience.admit("all", None)
-    told(audience, 6)
-    assert (listener.lost_track, listener.start, taken(listener)) == (False, 5, [6])
+def test_new_subscriber_starts_from_now() -> None:
+    subscribers = Subscribers(SMALL)
+    told(subscribers, 5)
+    subscriber = subscribers.add("all", None)
+    told(subscribers, 6)
+    assert (subscriber.has_gap, subscriber.start, taken(subscriber)) == (False, 5, [6])
 
 
-def test_each_hears_its_own_topic_only() -> None:
-    """Also from what is replayed."""
-    audience = Audience(SMALL)
+def test_subscriber_receives_its_topic_only() -> None:
+    """Also in the replay."""
+    subscribers = Subscribers(SMALL)
     for serial in range(1, 5):
-        audience.tell(an_entry(serial, "all", f"one:{serial % 2}"))
-    odd, everything = audience.admit("one:1", 0), audience.admit("all", 0)
-    audience.tell(an_entry(5, "one:1"))
-    audience.tell(an_entry(6, "one:0"))
-    audience.ring.pass_over(7)
-    audience.tell(an_entry(8, "all", "one:1"))
+        subscribers.publish(an_entry(serial, "all", f"one:{serial % 2}"))
+    odd, everything = subscribers.add("one:1", 0), subscribers.add("all", 0)
+    subscribers.publish(an_entry(5, "one:1"))
+    subscribers.publish(an_entry(6, "one:0"))
+    subscribers.replay_buffer.skip_to(7)
+    subscribers.publish(an_entry(8, "all", "one:1"))
     assert taken(odd) == [1, 3, 5, 8]
     assert taken(everything) == [1, 2, 3, 4, 8]
-    assert audience.ring.covers(7)
+    assert subscribers.replay_buffer.covers(7)
 
 
-def test_a_listener_that_does_not_keep_up_is_dropped_and_can_come_back() -> None:
-    """G75: what waits for each is bounded; the others notice nothing, and what was dropped loses nothing."""
-    audience = Audience(SMALL)
-    slow, quick = audience.admit("all", None), audience.admit("all", None)
+def test_slow_subscriber_is_dropped_and_can_resume() -> None:
+    """G75: others are unaffected."""
+    subscribers = Subscribers(SMALL)
+    slow, quick = subscribers.add("all", None), subscribers.add("all", None)
     heard = []
     for serial in range(1, 6):
-        audience.tell(an_entry(serial))
+        subscribers.publish(an_entry(serial))
         heard += taken(quick)
     assert heard == [1, 2, 3, 4, 5]
-    assert (slow.is_ended, quick.is_ended, len(audience)) == (True, False, 1)
-    assert audience.tally.listeners_dropped == 1
+    assert (slow.is_ended, quick.is_ended, len(subscribers)) == (True, False, 1)
+    assert subscribers.stats.subscribers_dropped == 1
     assert slow.take() == b"", "nothing that comes after a gap may be sent"
-    assert taken(audience.admit("all", slow.start)) == [1, 2, 3, 4, 5]
+    assert taken(subscribers.add("all", slow.start)) == [1, 2, 3, 4, 5]
 
 
-def test_a_long_replay_is_no_reason_to_be_dropped() -> None:
-    """The bound counts what happens while one listens, not what one has missed before."""
-    audience = Audience(SMALL)
-    told(audience, 10)
-    listener = audience.admit("all", 0)
-    told(audience, 14)
-    assert taken(listener) == list(range(1, 15))
-    assert audience.tally.listeners_dropped == 0
+def test_long_replay_does_not_count_as_slow() -> None:
+    subscribers = Subscribers(SMALL)
+    told(subscribers, 10)
+    subscriber = subscribers.add("all", 0)
+    told(subscribers, 14)
+    assert taken(subscriber) == list(range(1, 15))
+    assert subscribers.stats.subscribers_dropped == 0
 
 
-def test_chunks_are_bounded_and_split_no_entry() -> None:
-    """G75: however much waits, little of it is copied at once."""
-    audience = Audience(AudienceOptions(kept=100))
-    listener = audience.admit("all", None)
+def test_chunks_are_bounded_and_contain_whole_entries() -> None:
+    """G75."""
+    subscribers = Subscribers(SubscriberOptions(replay_size=100))
+    subscriber = subscribers.add("all", None)
     for serial in range(1, 51):
-        audience.tell(an_entry(serial, size=500))
+        subscribers.publish(an_entry(serial, size=500))
     chunks = []
-    while chunk := listener.take():
+    while chunk := subscriber.take():
         chunks.append(chunk)
     assert len(chunks) > 1
     assert all(len(chunk) < CHUNK_BYTES + 2_000 for chunk in chunks)
     assert all(chunk.decode().count(f"{number},") % 500 == 0 for chunk in chunks for number in (17, 33))
     assert b"".join(chunks) == b"".join(an_entry(serial, size=500).data for serial in range(1, 51))
-    assert audience.tally.events_sent == 50
+    assert subscribers.stats.events_sent == 50
 
 
-async def test_a_write_that_is_stuck_is_given_up_when_the_listener_ends() -> None:
-    """Stopping and dropping wait for nobody who does not read."""
-    audience = Audience(SMALL)
-    listener = audience.admit("all", None)
+async def test_stuck_write_is_abandoned_when_the_subscriber_ends() -> None:
+    subscribers = Subscribers(SMALL)
+    subscriber = subscribers.add("all", None)
 
     async def stuck() -> None:
-        async with listener.sending():
+        async with subscriber.sending():
             await asyncio.Event().wait()
 
     writing = asyncio.create_task(stuck())
     await asyncio.sleep(0)
-    audience.end()
+    subscribers.end()
     with pytest.raises(TimeoutError):
         await writing
-    assert (listener.is_ended, len(audience), audience.tally.listeners_dropped) == (True, 0, 0)
+    assert (subscriber.is_ended, len(subscribers), subscribers.stats.subscribers_dropped) == (True, 0, 0)
 
 
-async def test_a_listener_may_end_more_than_once() -> None:
-    """Dropped for two reasons at the same moment: neither disturbs whoever notices."""
-    listener, problems = Audience(SMALL).admit("all", None), []
+async def test_subscriber_may_end_more_than_once() -> None:
+    subscriber, problems = Subscribers(SMALL).add("all", None), []
 
     async def stuck() -> None:
-        async with listener.sending():
+        async with subscriber.sending():
             await asyncio.Event().wait()
 
     def end_again() -> None:
         try:
-            listener.end()
+            subscriber.end()
         except RuntimeError as problem:
             problems.append(problem)
 
     writing = asyncio.create_task(stuck())
     await asyncio.sleep(0)
-    listener.end()
-    asyncio.get_running_loop().call_soon(end_again)  # the write is being given up, but does not know it yet
+    subscriber.end()
+    asyncio.get_running_loop().call_soon(end_again)  # the write is being cancelled but has not noticed
     with pytest.raises(TimeoutError):
         await writing
-    listener.end()
+    subscriber.end()
     assert problems == []
 
 
-async def test_a_quiet_listener_wakes_up_at_the_end() -> None:
-    """Somebody who waits for something to happen leaves when the process stops."""
-    audience = Audience(SMALL)
-    listener = audience.admit("all", None)
-    waiting = asyncio.create_task(listener.wait())
+async def test_waiting_subscriber_wakes_up_at_shutdown() -> None:
+    subscribers = Subscribers(SMALL)
+    subscriber = subscribers.add("all", None)
+    waiting = asyncio.create_task(subscriber.wait())
     await asyncio.sleep(0)
     assert not waiting.done()
-    audience.end()
+    subscribers.end()
     await waiting
-    assert listener.take() == b""
+    assert subscriber.take() == b""
 
 
-def test_no_more_than_so_many_listen() -> None:
-    """G75: the number of streams of a process is bounded; who leaves makes room."""
-    audience = Audience(SMALL)
-    listeners = [audience.admit("all", None) for _ in range(3)]
-    assert audience.is_full
-    assert audience.dismiss(listeners[0])
-    assert not audience.dismiss(listeners[0])
-    assert not audience.is_full
+def test_number_of_streams_is_limited() -> None:
+    """G75."""
+    subscribers = Subscribers(SMALL)
+    admitted = [subscribers.add("all", None) for _ in range(3)]
+    assert subscribers.is_full
+    assert subscribers.remove(admitted[0])
+    assert not subscribers.remove(admitted[0])
+    assert not subscribers.is_full

@@ -1,4 +1,4 @@
-"""How fast the queue drains is measured; what was not measured is unknown, never zero."""
+"""The measured drain rate; unmeasured is unknown, never zero."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from assay.model.submission import State
-from assay.serve.queue.drain import ENOUGH, Drain, read_drain
+from assay.serve.queue.flow import ENOUGH, Drain, read_drain
 from assay.store.database.database import open_database
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -25,16 +25,15 @@ ARRIVED = text("INSERT INTO submission_arrival (minute, state, number) VALUES (:
         (10**9, 10**9, 10**9 / 3600, 1),
     ],
 )
-def test_the_last_hour_speaks_if_it_has_enough_to_say(
+def test_drain_rate_uses_the_last_hour_if_sufficient(
     last_1h: int, last_6h: int, per_second: float | None, seconds: int | None
 ) -> None:
-    """G8: no decision at all means that nobody knows, and so there is no estimate."""
+    """G8: without decisions there is no estimate."""
     drain = Drain(last_1h, last_6h)
     assert (drain.per_second, drain.seconds_until(10)) == (per_second, seconds)
 
 
 async def test_only_decisions_of_workers_count(database_url: str) -> None:
-    """What an admin parks, and what only moves on, does not make the queue look faster."""
     async with open_database(database_url) as store, store.begin() as db:
         for number, state in enumerate(State):
             for minutes, amount in ((30, 1), (90, 100), (600, 10_000)):

@@ -1,4 +1,4 @@
-"""The facts of the queue: true, of one moment, and at a cost that does not grow."""
+"""The facts of the queue: one snapshot at constant cost."""
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta
@@ -11,43 +11,42 @@ from structlog.testing import capture_logs
 from assay.maintenance.schedule import watch_queue
 from assay.model.clock import Clock
 from assay.model.job import Job
-from assay.model.submission import ACTIVE, State
-from assay.serve.operations.alarm import Code
-from assay.serve.operations.facts import QueueFacts, WatchLimits, read_facts
+from assay.model.submission import State
+from assay.serve.operations.alarm import AlarmCode
+from assay.serve.operations.facts import QueueFacts, read_facts
 from assay.serve.queue.health import read_queue_health
 from assay.store.database.database import Database, PoolOptions, open_database
 from assay.store.operations.alarms import list_alarms
 from assay.store.submissions.counts import fold_counts
 from tests.support.backlog import NOW, Row, add_job, add_rows, analyse, fill, rows_read
+from tests.support.queue_limits import LIMITS
 from tests.support.web.statements import statements
-
-LIMITS = WatchLimits(stuck=dict.fromkeys(ACTIVE, timedelta(seconds=300)))
 
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Database]:
-    """The database of a web process."""
+    """Return the database of a web process."""
     async with open_database(database_url) as opened:
         yield opened
 
 
 async def facts_of(store: Database, *rows: Row) -> QueueFacts:
-    """The facts when these submissions are there."""
+    """Return the facts with these submissions."""
     async with store.begin() as db:
         await add_rows(db, rows)
     async with store.snapshot() as db:
         return await read_facts(db, NOW, LIMITS)
 
 
-async def test_an_empty_queue_has_nothing_old(store: Database) -> None:
-    """G10: there is no oldest of nothing; what is over is never shown as active."""
+async def test_empty_queue_has_no_oldest(store: Database) -> None:
+    """G10."""
     facts = await facts_of(store, Row(State.REJECTED, 9_000, job=None))
     assert (facts.waiting, facts.active, facts.oldest, facts.oldest_waiting) == (0, 0, {}, None)
     assert (facts.due_since, facts.most_stuck, list(facts.orphans)) == (None, None, [])
 
 
-async def test_the_oldest_of_each_state_is_the_oldest(store: Database) -> None:
-    """G10: read from the rows themselves, at the same moment as the numbers."""
+async def test_oldest_of_each_state(store: Database) -> None:
+    """G10."""
     old, new = Row(State.TIER1_SCANNING, 500), Row(State.TIER1_SCANNING, 100)
     waiting = Row(age_seconds=50)
     facts = await facts_of(store, new, old, waiting, Row(State.REJECTED, 9_000, job=None))
@@ -58,16 +57,16 @@ async def test_the_oldest_of_each_state_is_the_oldest(store: Database) -> None:
     assert (facts.waiting, facts.active) == (1, 3)
 
 
-async def test_a_submission_that_is_tried_again_and_again_has_waited_since_it_came(store: Database) -> None:
-    """G94: each attempt touches the row, and the wait goes on; so the age cannot hide behind the attempts."""
+async def test_retried_submission_has_waited_since_its_arrival(store: Database) -> None:
+    """G94."""
     retried = Row(age_seconds=5, waited_seconds=7200, due_seconds=60)
     facts = await facts_of(store, retried, Row(age_seconds=600))
     assert facts.oldest_waiting is not None
     assert (facts.oldest_waiting.id, facts.oldest_waiting.received_at) == (retried.id, NOW - timedelta(hours=2))
 
 
-async def test_a_submission_without_a_job_waits_too(store: Database) -> None:
-    """G94: the oldest wait is found also when no job tells of it; what a worker has does not wait."""
+async def test_submission_without_a_job_counts_as_waiting(store: Database) -> None:
+    """G94."""
     lost = Row(age_seconds=900, job=None)
     taken = Row(age_seconds=5000, lease_seconds=60, job="picked")
     facts = await facts_of(store, taken, lost, Row(age_seconds=600))
@@ -77,8 +76,8 @@ async def test_a_submission_without_a_job_waits_too(store: Database) -> None:
     assert facts.saw_all_orphans
 
 
-async def test_odd_jobs_do_not_stop_anybody(store: Database) -> None:
-    """G25: a job with a key that no submission could have is no reason to answer nothing."""
+async def test_job_with_an_invalid_key_is_tolerated(store: Database) -> None:
+    """G25."""
     async with store.begin() as db:
         for key in ("", "no-uuid:1", "x" * 36 + ":1", ":"):
             await add_job(db, Job(UUID(int=1), 1), key=key or "nothing")
@@ -88,8 +87,8 @@ async def test_odd_jobs_do_not_stop_anybody(store: Database) -> None:
     assert facts.oldest_waiting.id == row.id
 
 
-async def test_what_came_through_is_counted_by_stage(store: Database) -> None:
-    """G94: decisions of the last hour and of six, folded into totals or not."""
+async def test_decisions_are_counted_by_stage(store: Database) -> None:
+    """G94: of the last hour and six hours, folded or not."""
     async with store.begin() as db:
         await add_rows(db, [Row(State.REJECTED, job=None), Row(State.FAILED, job=None)])
         await db.execute(text("UPDATE submission_count_delta SET created_at = :at"), {"at": NOW - timedelta(hours=2)})
@@ -103,8 +102,8 @@ async def test_what_came_through_is_counted_by_stage(store: Database) -> None:
     assert flow.stall[State.FAILED] == 0
 
 
-async def test_the_cost_does_not_grow_with_the_backlog(database_url: str) -> None:
-    """G99: the same statements, and no more rows than are looked at, with 20,000 submissions waiting."""
+async def test_cost_does_not_grow_with_the_backlog(database_url: str) -> None:
+    """G99: with 20,000 waiting submissions."""
     async with open_database(database_url, PoolOptions(size=1)) as store:
         few = await _cost(store)
         await fill(store, 20_000)
@@ -114,12 +113,12 @@ async def test_the_cost_does_not_grow_with_the_backlog(database_url: str) -> Non
         await analyse(store)
         many = await _cost(store)
     assert few[0] == many[0] <= 25
-    # Of 500 that are looked at for a job, the submission and the job are read; and 1,001 are counted as stuck.
+    # For 500 submissions checked for a job, submission and job are read; 1,001 are counted as stuck.
     assert many[1] < 3000
 
 
 async def _cost(store: Database) -> tuple[int, int]:
-    """Statements and rows."""
+    """Return statements and rows."""
     before = await rows_read(store)
     with statements(store) as seen:
         async with store.snapshot() as db:
@@ -127,8 +126,8 @@ async def _cost(store: Database) -> tuple[int, int]:
     return len(seen), await rows_read(store) - before
 
 
-async def test_an_alarm_is_raised_once_and_cleared_once(store: Database) -> None:
-    """G95: one condition is one alarm, however often it is seen, and readers can say since when."""
+async def test_alarm_is_raised_and_cleared_once(store: Database) -> None:
+    """G95: with the time it was raised."""
     clock = Clock(lambda: NOW)
 
     async def watch() -> list[str]:
@@ -147,8 +146,8 @@ async def test_an_alarm_is_raised_once_and_cleared_once(store: Database) -> None
         health = await read_queue_health(db, NOW, LIMITS)
     assert health.is_degraded
     by_code = {each.alarm.code: each.since for each in health.alarms}
-    assert by_code[Code.NO_WORKER] == since["no_worker"]
-    assert by_code[Code.DETECTOR_BLIND] == NOW
+    assert by_code[AlarmCode.NO_WORKER] == since["no_worker"]
+    assert by_code[AlarmCode.DETECTOR_BLIND] == NOW
     async with store.begin() as db:
         await db.execute(text("UPDATE submission SET state = 'REJECTED', reason_code = 'x', reason_message = 'y'"))
     assert sorted(await watch()) == ["no_worker", "oldest_waiting"]
@@ -161,8 +160,8 @@ async def _raised(store: Database) -> Mapping[str, datetime]:
         return await list_alarms(db)
 
 
-async def test_the_facts_are_of_one_moment(database_url: str) -> None:
-    """G10: what others commit meanwhile changes nothing in the answer."""
+async def test_facts_are_one_snapshot(database_url: str) -> None:
+    """G10."""
     row = Row(age_seconds=100)
     async with open_database(database_url) as store:
         async with store.begin() as db:

@@ -1,4 +1,4 @@
-"""The stuck list: exactly what is stuck, in order, at the cost of what is shown."""
+"""The stuck list: complete, ordered, at the cost of one page."""
 
 import random
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ import pytest
 
 from assay.model.errors import Invalid
 from assay.model.submission import ACTIVE, State
-from assay.serve.queue.stuck import Why, read_stuck
+from assay.serve.queue.stuck import StuckReason, read_stuck
 from assay.store.database.database import Database, PoolOptions, open_database
 from assay.store.queue.stuck import Thresholds, count_stuck
 from tests.support.backlog import NOW, Row, add_rows, analyse, fill, rows_read
@@ -24,13 +24,13 @@ THRESHOLDS: Thresholds = {
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Database]:
-    """The database of a web process."""
+    """Return the database of a web process."""
     async with open_database(database_url) as opened:
         yield opened
 
 
 async def pages(store: Database, limit: int) -> list[list[UUID]]:
-    """The ids of all pages."""
+    """Return the ids of all pages."""
     found, cursor = [], None
     async with store.snapshot() as db:
         while True:
@@ -43,7 +43,7 @@ async def pages(store: Database, limit: int) -> list[list[UUID]]:
 
 
 def some_rows(chance: random.Random, number: int) -> list[Row]:
-    """Submissions in every condition, many of the same age."""
+    """Insert submissions in every condition, many of the same age."""
     return [
         Row(
             state=chance.choice([*ACTIVE, State.REJECTED, State.FAILED]),
@@ -56,7 +56,7 @@ def some_rows(chance: random.Random, number: int) -> list[Row]:
 
 
 def is_stuck(row: Row) -> bool:
-    """The definition, in one line."""
+    """Return whether a row is stuck, by definition."""
     if row.state not in ACTIVE:
         return False
     expired = row.lease_seconds is not None and row.lease_seconds < 0
@@ -64,8 +64,8 @@ def is_stuck(row: Row) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_the_list_is_exactly_what_is_stuck(store: Database, seed: int) -> None:
-    """G26: every page together equals a look at every row, in order, none twice, none missing."""
+async def test_list_matches_the_definition(store: Database, seed: int) -> None:
+    """G26: every row once, in order."""
     rows = some_rows(random.Random(seed), 120)
     async with store.begin() as db:
         await add_rows(db, rows)
@@ -77,8 +77,7 @@ async def test_the_list_is_exactly_what_is_stuck(store: Database, seed: int) -> 
         assert all(len(page) == limit for page in found[:-1])
 
 
-async def test_the_numbers_are_those_of_the_list(store: Database) -> None:
-    """Design §1: one definition, for the list and for the count."""
+async def test_count_matches_the_list(store: Database) -> None:
     rows = some_rows(random.Random(7), 200)
     async with store.begin() as db:
         await add_rows(db, rows)
@@ -89,8 +88,8 @@ async def test_the_numbers_are_those_of_the_list(store: Database) -> None:
     assert counted.at_worker == len(left)
 
 
-async def test_thresholds_are_those_of_each_state(store: Database) -> None:
-    """G26: a threshold of its own for every active state; exactly the threshold is not yet too long."""
+async def test_each_state_has_its_threshold(store: Database) -> None:
+    """G26: reaching the threshold exactly is not stuck."""
     rows = {
         state: [Row(state, THRESHOLDS[state].total_seconds() + extra) for extra in (0, 0.001)] for state in THRESHOLDS
     }
@@ -101,21 +100,21 @@ async def test_thresholds_are_those_of_each_state(store: Database) -> None:
 
 
 CONDITIONS = [
-    (Row(age_seconds=1010), Why.WAITING),
-    (Row(age_seconds=1009, job="picked"), Why.WAITING),
-    (Row(age_seconds=1008, due_seconds=60), Why.DELAYED),
-    (Row(age_seconds=1007, job="failed"), Why.DELAYED),
-    (Row(age_seconds=1006, job=None), Why.ORPHANED),
-    (Row(State.TIER1_SCANNING, 1005, lease_seconds=60, job="picked"), Why.SLOW),
-    (Row(State.TIER1_SCANNING, 1004, lease_seconds=60, job=None), Why.SLOW),
-    (Row(State.TIER1_SCANNING, 1003, lease_seconds=-60, job="picked"), Why.LEASE_EXPIRED),
-    (Row(State.TIER1_SCANNING, 1002, lease_seconds=-60, job=None), Why.ORPHANED),
-    (Row(State.TIER2_SCANNING, 10, lease_seconds=-60, job="queued"), Why.LEASE_EXPIRED),
+    (Row(age_seconds=1010), StuckReason.WAITING),
+    (Row(age_seconds=1009, job="picked"), StuckReason.WAITING),
+    (Row(age_seconds=1008, due_seconds=60), StuckReason.DELAYED),
+    (Row(age_seconds=1007, job="failed"), StuckReason.DELAYED),
+    (Row(age_seconds=1006, job=None), StuckReason.ORPHANED),
+    (Row(State.TIER1_SCANNING, 1005, lease_seconds=60, job="picked"), StuckReason.SLOW),
+    (Row(State.TIER1_SCANNING, 1004, lease_seconds=60, job=None), StuckReason.SLOW),
+    (Row(State.TIER1_SCANNING, 1003, lease_seconds=-60, job="picked"), StuckReason.LEASE_EXPIRED),
+    (Row(State.TIER1_SCANNING, 1002, lease_seconds=-60, job=None), StuckReason.ORPHANED),
+    (Row(State.TIER2_SCANNING, 10, lease_seconds=-60, job="queued"), StuckReason.LEASE_EXPIRED),
 ]
 
 
-async def test_it_says_why(store: Database) -> None:
-    """G26: what to do depends on who has it: a worker, the queue, or nobody."""
+async def test_reason_depends_on_the_holder(store: Database) -> None:
+    """G26: a worker, the queue, or none."""
     async with store.begin() as db:
         await add_rows(db, [row for row, _ in CONDITIONS])
         page = await read_stuck(db, NOW, THRESHOLDS, None, 20)
@@ -123,8 +122,8 @@ async def test_it_says_why(store: Database) -> None:
     assert [each.stuck_for_ms for each in page.stuck] == [row.age_seconds * 1000 for row, _ in CONDITIONS]
 
 
-async def test_a_page_is_one_statement_and_not_one_a_row(store: Database) -> None:
-    """G99: however many are stuck, however many are shown."""
+async def test_page_is_one_statement(store: Database) -> None:
+    """G99."""
     async with store.begin() as db:
         await add_rows(db, [Row(age_seconds=1000 + number) for number in range(60)])
     for limit in (1, 50):
@@ -135,8 +134,8 @@ async def test_a_page_is_one_statement_and_not_one_a_row(store: Database) -> Non
         assert len(seen) == 1
 
 
-async def test_a_page_reads_what_it_shows_and_no_more(database_url: str) -> None:
-    """G99: ten of 20,000 that are stuck, among as many that are not, cost ten rows and not a table."""
+async def test_page_reads_only_what_it_shows(database_url: str) -> None:
+    """G99: ten rows of 20,000."""
     async with open_database(database_url, PoolOptions(size=1)) as store:
         await fill(store, 20_000)
         async with store.begin() as db:
@@ -149,8 +148,8 @@ async def test_a_page_reads_what_it_shows_and_no_more(database_url: str) -> None
         assert await rows_read(store) - before < 200
 
 
-async def test_a_cursor_of_another_list_is_refused(store: Database) -> None:
-    """G59: what is not a position of this list is an error, not the first page."""
+async def test_cursor_of_another_list_is_rejected(store: Database) -> None:
+    """G59."""
     async with store.begin() as db:
         with pytest.raises(Invalid, match="cursor"):
             await read_stuck(db, NOW, THRESHOLDS, "bm90IG9uZQ", 10)

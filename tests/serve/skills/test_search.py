@@ -1,12 +1,12 @@
-"""What is searched for, and what comes first."""
+"""Search terms and ranking."""
 
 import pytest
 
 from assay.model.errors import Invalid
-from assay.serve.skills.query import DEEPEST_HIT, SkillQuery, normalised
+from assay.serve.skills.query import MAX_SEARCH_OFFSET, SkillQuery, normalised
 from assay.serve.skills.search import read_skills
 from tests.support.registry import Registry
-from tests.web.skills.test_api import found, publish
+from tests.support.web.skills import found, publish
 
 WEB = "https://github.com"
 
@@ -42,19 +42,20 @@ WEB = "https://github.com"
         ("表格", "表格"),
     ],
 )
-def test_a_repository_url_becomes_its_name_and_words_stay_words(given: str, wanted: str) -> None:
-    """G60: all forms that people paste."""
+def test_repository_url_is_normalised(given: str, wanted: str) -> None:
+    """G60."""
     assert normalised(given, WEB) == wanted
 
 
-def test_a_github_below_a_path_is_known_by_its_whole_address() -> None:
-    """G60: GitHub Enterprise may live at `https://host/path`."""
+def test_github_enterprise_below_a_path() -> None:
+    """G60: `https://host/path`."""
     assert normalised("https://Code.example/git/acme/tools", "https://code.example/git") == "acme/tools"
     assert normalised("https://code.example/git/acme/tools.git", "https://code.example/git") == "acme/tools"
 
 
-async def test_the_exact_one_comes_first(registry: Registry) -> None:
-    """G60: full name, then the skill's own name, then its repository, then all others."""
+@pytest.mark.process
+async def test_exact_match_ranks_first(registry: Registry) -> None:
+    """G60: full name, skill name, repository, then the rest."""
     await publish(registry, "acme/report", {"pdf": "Makes files.", "csv": "Reads tables."})
     await publish(registry, "pdf/report", {"other": "pdf pdf pdf, of acme/report and report report report."})
     await publish(registry, "zeta/kit", {"report": "Nothing more to say.", "pdf-report": "pdf report report."})
@@ -71,8 +72,9 @@ async def test_the_exact_one_comes_first(registry: Registry) -> None:
     assert names[2:] == ["pdf/report/other"]
 
 
-async def test_a_whole_name_is_no_part_of_another(registry: Registry) -> None:
-    """G60: a name or a repository that there is finds itself; what only contains it is found by a part."""
+@pytest.mark.process
+async def test_complete_name_matches_itself_only(registry: Registry) -> None:
+    """G60: substrings match only if nothing matches exactly."""
     for repository in ("acme/report", "bigacme/report"):
         await publish(registry, repository, {"pdf": f"Makes files of {repository}."})
     both = ["acme/report/pdf", "bigacme/report/pdf"]
@@ -82,12 +84,12 @@ async def test_a_whole_name_is_no_part_of_another(registry: Registry) -> None:
     assert (names[0], sorted(names)) == (both[0], both)
 
 
-async def test_what_is_too_short_too_long_or_too_deep_is_refused(registry: Registry) -> None:
-    """G59: also for whoever comes by another way than the API."""
+async def test_invalid_search_is_rejected(registry: Registry) -> None:
+    """G59: too short, too long or too deep, on every path."""
     async with registry.app.store.snapshot() as db:
         for words in ("", " ", "a", "a" * 201):
             with pytest.raises(Invalid, match="2 to 200"):
                 await read_skills(db, SkillQuery(words.strip()))
         with pytest.raises(Invalid, match="offset"):
-            await read_skills(db, SkillQuery("ab", offset=DEEPEST_HIT + 1))
-        assert (await read_skills(db, SkillQuery("a" * 200, offset=DEEPEST_HIT))).hits == []
+            await read_skills(db, SkillQuery("ab", offset=MAX_SEARCH_OFFSET + 1))
+        assert (await read_skills(db, SkillQuery("a" * 200, offset=MAX_SEARCH_OFFSET))).hits == []

@@ -1,4 +1,4 @@
-"""The migrations build what the tables say, and what the queue engine needs."""
+"""Migrations match the tables and the queue engine."""
 
 import asyncio
 import subprocess
@@ -19,7 +19,7 @@ from assay.store.tables import metadata
 
 @pytest.fixture
 async def empty_url(postgres_url: str) -> AsyncIterator[str]:
-    """A database with nothing in it."""
+    """Create an empty database."""
     name = f"empty_{uuid4().hex}"
     admin = await asyncpg.connect(postgres_url.replace("/assay?", "/postgres?"))
     await admin.execute(f"CREATE DATABASE {name}")
@@ -29,14 +29,13 @@ async def empty_url(postgres_url: str) -> AsyncIterator[str]:
 
 
 def schema_of(url: str) -> str:
-    """Everything in the schema, as PostgreSQL describes it: tables, constraints, indexes, functions, triggers."""
+    """Describe the schema: tables, constraints, indexes, functions, triggers."""
     command = [str(_binary("pg_dump")), "--schema-only", "--no-owner", "--exclude-table=alembic_version", url]
     dumped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return "\n".join(line for line in dumped.splitlines() if not line.startswith("\\"))
 
 
-async def test_migrations_equal_the_tables(database_url: str, empty_url: str) -> None:
-    """One truth about the schema, whichever way it was built; triggers and checks included."""
+async def test_migrations_match_the_tables(database_url: str, empty_url: str) -> None:
     engine_schema = (MIGRATIONS / "versions" / "0001_queue.sql").read_text()
     async with open_database(empty_url) as store, store.begin() as db:
         for statement in engine_schema.split(SEPARATOR):
@@ -47,16 +46,15 @@ async def test_migrations_equal_the_tables(database_url: str, empty_url: str) ->
     assert built == schema_of(empty_url)
 
 
-async def test_the_queue_engine_finds_the_schema_it_declares(database_url: str) -> None:
-    """An upgrade of PgQueuer that needs another schema must come with a migration."""
+async def test_queue_engine_accepts_the_schema(database_url: str) -> None:
+    """An upgrade of PgQueuer that changes its schema needs a migration."""
     connection = await asyncpg.connect(database_url)
     plan = await queries_on(AsyncpgDriver(connection)).plan_upgrade()
     await connection.close()
     assert list(plan.statements) == []
 
 
-async def test_several_may_migrate_at_once(empty_url: str) -> None:
-    """Ten processes that start together end with one schema."""
+async def test_concurrent_migrations(empty_url: str) -> None:
     async with open_database(empty_url) as store:
         await asyncio.gather(*(migrate(store) for _ in range(10)))
     assert "CREATE TABLE public.submission " in schema_of(empty_url)

@@ -4,30 +4,23 @@ import asyncio
 from uuid import uuid4
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.store.database.database import Database
 from assay.store.feed.changes import number_changes, read_changes
+from tests.support.changes import note
 from tests.support.processes import until
 from tests.support.registry import Registry
 
 
-async def note(db: AsyncConnection, name: str) -> None:
-    """Append something to the feed."""
-    statement = text("INSERT INTO change (kind, data) VALUES ('publish', jsonb_build_object('name', CAST(:n AS text)))")
-    await db.execute(statement, {"n": name})
-
-
 async def feed(store: Database, since: int = 0) -> list[tuple[int, object]]:
-    """What a reader sees now."""
+    """Return the visible feed."""
     async with store.begin() as db:
         await number_changes(db)
     async with store.begin() as db:
         return [(change.serial, change.data["name"]) for change in await read_changes(db, since, 1000)]
 
 
-async def test_a_reader_stops_at_the_oldest_open_transaction(registry: Registry) -> None:
-    """Design §3: a change written first and committed last is seen after the wait, not skipped."""
+async def test_reader_stops_at_the_oldest_open_transaction(registry: Registry) -> None:
     store = registry.app.store
     async with store.begin() as early:
         await note(early, "committed")
@@ -35,16 +28,17 @@ async def test_a_reader_stops_at_the_oldest_open_transaction(registry: Registry)
         await note(slow, "slow")
         async with store.begin() as quick:
             await note(quick, "quick")
-        # Transactions of other databases of this server may delay the first one, too.
+        # Transactions in other databases of this server may delay the first one.
         await until(lambda: feed(store))
         assert await feed(store) == [(1, "committed")], "what is newer than an open transaction must wait"
     await until(lambda: feed(store, since=2))
     assert await feed(store, since=1) == [(2, "slow"), (3, "quick")]
 
 
-async def test_who_waited_for_a_lock_comes_after_who_held_it(registry: Registry) -> None:
-    """The older transaction writes about what the younger one left, so the younger one comes first; also if something
-    else that is open holds back only one of the two."""
+async def test_serials_follow_lock_order(registry: Registry) -> None:
+    """The transaction that waited for a lock comes after the one that held it, even if another transaction holds
+    back only one of them.
+    """
     store = registry.app.store
     async with store.begin() as other:
         async with store.begin() as older:
@@ -58,8 +52,7 @@ async def test_who_waited_for_a_lock_comes_after_who_held_it(registry: Registry)
     assert await feed(store) == [(1, "renamed"), (2, "taken down by its new name")]
 
 
-async def test_serials_have_no_gaps_and_no_doubles_with_many_writers_and_readers(registry: Registry) -> None:
-    """Following the feed while it grows gives every change once, in one order for all."""
+async def test_serials_are_gapless_with_many_writers_and_readers(registry: Registry) -> None:
     store = registry.app.store
     names = {str(uuid4()) for _ in range(120)}
 
@@ -81,8 +74,7 @@ async def test_serials_have_no_gaps_and_no_doubles_with_many_writers_and_readers
     assert all(other == first for other in others)
 
 
-async def test_a_rolled_back_change_never_appears(registry: Registry) -> None:
-    """The feed speaks only of what is true."""
+async def test_rolled_back_change_never_appears(registry: Registry) -> None:
     store = registry.app.store
     async with store.engine.connect() as db:
         await note(db, "never")

@@ -1,4 +1,4 @@
-"""Notices: commits and serials announce themselves, and a connection that is lost comes back."""
+"""Notifications for commits and serials, and reconnection."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,15 +9,15 @@ import pytest
 
 from assay.store.database.database import Database
 from assay.store.feed.changes import Numbering, number_changes, number_settled
-from assay.store.feed.notifications import APPLICATION, CHANGE, SERIAL, hear_notices
-from tests.store.feed.test_changes import note
+from assay.store.feed.notifications import APPLICATION, CHANGE, SERIAL, listen_for_notifications
+from tests.support.changes import note
 from tests.support.processes import until
 from tests.support.registry import Registry
 
 
 @dataclass
 class Heard:
-    """What somebody has heard so far."""
+    """The notifications received so far."""
 
     notices: list[tuple[str, str]] = field(default_factory=list)
     connections: int = 0
@@ -37,9 +37,9 @@ class Heard:
 
 @pytest.fixture
 async def heard(registry: Registry) -> AsyncIterator[Heard]:
-    """Somebody who listens to the database of this test."""
+    """Listen to the database of this test."""
     notes = Heard()
-    hearing = asyncio.create_task(hear_notices(registry.app.database_url, notes.connected, notes.add))
+    hearing = asyncio.create_task(listen_for_notifications(registry.app.database_url, notes.connected, notes.add))
     await until(lambda: notes.is_connected(1))
     yield notes
     hearing.cancel()
@@ -47,14 +47,14 @@ async def heard(registry: Registry) -> AsyncIterator[Heard]:
 
 
 async def write(store: Database, *names: str) -> None:
-    """A transaction with some changes."""
+    """Commit some changes."""
     async with store.begin() as db:
         for name in names:
             await note(db, name)
 
 
 async def number_all(store: Database) -> None:
-    """Hand out serials until nothing waits for one."""
+    """Assign serials until none is pending."""
 
     async def is_done() -> bool:
         async with store.begin() as db:
@@ -63,8 +63,8 @@ async def number_all(store: Database) -> None:
     await until(is_done)
 
 
-async def test_a_commit_and_its_serials_are_announced(registry: Registry, heard: Heard) -> None:
-    """G73: at the commit, and again with the highest serial when there is one; whoever numbers tells everybody."""
+async def test_commit_and_serials_are_announced(registry: Registry, heard: Heard) -> None:
+    """G73."""
     store = registry.app.store
     await write(store, "one", "two", "three")
     await until(lambda: heard.have((CHANGE, "")))
@@ -79,8 +79,7 @@ async def test_a_commit_and_its_serials_are_announced(registry: Registry, heard:
     assert all(int(payload) <= 4 for channel, payload in heard.notices if channel == SERIAL)
 
 
-async def test_what_is_rolled_back_is_not_announced(registry: Registry, heard: Heard) -> None:
-    """Nobody is woken for nothing."""
+async def test_rolled_back_change_is_not_announced(registry: Registry, heard: Heard) -> None:
     async with registry.app.store.engine.connect() as db:
         await note(db, "never")
         await db.rollback()
@@ -89,8 +88,8 @@ async def test_what_is_rolled_back_is_not_announced(registry: Registry, heard: H
     assert heard.notices == [(CHANGE, "")]
 
 
-async def test_numbering_says_whether_something_still_waits(registry: Registry) -> None:
-    """Held back by a transaction that is open, or by somebody else who is numbering at this moment."""
+async def test_numbering_reports_pending_changes(registry: Registry) -> None:
+    """Held back by an open transaction or a concurrent numbering."""
     store = registry.app.store
     async with store.begin() as slow:
         await note(slow, "slow")
@@ -103,8 +102,8 @@ async def test_numbering_says_whether_something_still_waits(registry: Registry) 
         assert (await number_settled(other)) == Numbering(0, is_waiting=True), "the other one may have looked too early"
 
 
-async def test_a_lost_connection_comes_back_and_says_so(registry: Registry, heard: Heard) -> None:
-    """G73: whoever listens learns that it may have missed something, and hears what is said afterwards."""
+async def test_lost_connection_is_reported_after_reconnecting(registry: Registry, heard: Heard) -> None:
+    """G73."""
     admin = await asyncpg.connect(registry.app.database_url)
     await admin.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()",

@@ -1,9 +1,9 @@
-"""What has served its purpose goes, what has not stays."""
+"""Expired records are deleted, others are kept."""
 
 from sqlalchemy import text
 
 from assay.store.database.database import open_database
-from assay.store.operations.expire import forget_old_records
+from assay.store.operations.expire import delete_expired_records
 
 OLD = {
     "INSERT INTO pgqueuer_log (created, job_id, status, priority, entrypoint) "
@@ -23,17 +23,16 @@ OLD = {
 }
 
 
-async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: str) -> None:
-    """Design §1: everything is bounded; retention is explicit."""
+async def test_expired_records_are_deleted(database_url: str) -> None:
     async with open_database(database_url) as store:
         async with store.begin() as db:
             for statement in OLD:
                 for sign in "-+":
                     await db.execute(text(statement.format(sign=sign)))
         async with store.begin() as db:
-            assert await forget_old_records(db) == len(OLD)
+            assert await delete_expired_records(db) == len(OLD)
         async with store.begin() as db:
-            assert await forget_old_records(db) == 0
+            assert await delete_expired_records(db) == 0
             for table in (
                 "pgqueuer_log",
                 "given_answer",
@@ -46,8 +45,8 @@ async def test_old_records_are_forgotten_and_young_ones_are_kept(database_url: s
                 assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
 
 
-async def test_a_mountain_of_old_records_goes_in_parts(database_url: str) -> None:
-    """G7: however much there is, one turn deletes no more than its part, and the next goes on from there."""
+async def test_deletion_is_batched(database_url: str) -> None:
+    """G7."""
     made = (
         "INSERT INTO given_answer (scope, key, request_digest, created_at) SELECT 's', number::text, "
         "'sha256:' || repeat('0', 64), now() - interval '8 days' FROM generate_series(1, 25) AS number"
@@ -58,5 +57,5 @@ async def test_a_mountain_of_old_records_goes_in_parts(database_url: str) -> Non
         gone = []
         for _ in range(4):
             async with store.begin() as db:
-                gone.append(await forget_old_records(db, at_most=10))
+                gone.append(await delete_expired_records(db, at_most=10))
     assert gone == [10, 10, 5, 0]

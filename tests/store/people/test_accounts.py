@@ -1,4 +1,4 @@
-"""Accounts in the database: one login is one account, whoever asks at the same moment."""
+"""Accounts: one login is one account."""
 
 import asyncio
 
@@ -8,13 +8,13 @@ from sqlalchemy.exc import IntegrityError
 from assay.accounts.admins import create_admin
 from assay.accounts.passwords import hash_password
 from assay.model.errors import Conflict
-from assay.store.people.accounts import find_local, list_admins
+from assay.store.people.accounts import find_local_account, list_admins
 from tests.support.registry import Registry
 from tests.support.web.people import CHEAP, signed_in
 
 
-async def test_two_who_create_the_same_login_at_once_make_one(registry: Registry) -> None:
-    """In any case of letters; the second is told."""
+async def test_concurrent_creation_makes_one_account(registry: Registry) -> None:
+    """In any case."""
 
     async def create(login: str) -> str:
         try:
@@ -30,18 +30,17 @@ async def test_two_who_create_the_same_login_at_once_make_one(registry: Registry
         assert len(await list_admins(db)) == 1
 
 
-async def test_a_login_of_github_opens_no_account_of_ours(registry: Registry) -> None:
-    """The same name in two places is two people."""
+async def test_github_login_does_not_match_a_password_account(registry: Registry) -> None:
     await signed_in(registry.app, "root", admin=True)
     async with registry.app.store.begin() as db:
-        assert await find_local(db, "root") is None
+        assert await find_local_account(db, "root") is None
         await create_admin(db, "root", hash_password("a password of ours", CHEAP))
         assert len(await list_admins(db)) == 2
 
 
 @pytest.mark.parametrize("proof", ["github_id = 7, password_hash = 'x'", "github_id = NULL, password_hash = NULL"])
-async def test_an_account_has_one_proof(registry: Registry, proof: str) -> None:
-    """GitHub's word or a password, never both and never none: the database itself refuses."""
+async def test_account_has_exactly_one_credential_kind(registry: Registry, proof: str) -> None:
+    """Enforced by the database."""
     await signed_in(registry.app, "alice")
     with pytest.raises(IntegrityError, match="account_one_proof_check"):
         async with registry.app.store.begin() as db:

@@ -1,4 +1,4 @@
-"""Positions: the order in which the queue really hands out jobs, counted at a bounded cost."""
+"""Positions: the real claim order, at bounded cost."""
 
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -11,10 +11,10 @@ from sqlalchemy import text
 
 from assay.model.job import ENTRYPOINT, Job, decode_job
 from assay.store.database.database import Database, open_database
-from assay.store.queue.enqueue import enqueue
-from assay.store.queue.order import find_turns, list_line
+from assay.store.queue.jobs import enqueue
+from assay.store.queue.order import find_claim_orders, list_jobs_in_claim_order
 from assay.store.queue.pgqueuer import queries_on
-from assay.store.queue.position import LOOK_AT_MOST, Position, find_positions
+from assay.store.queue.position import MAX_SCANNED, Position, find_positions
 from tests.support.web.statements import statements
 
 FILL = text(
@@ -29,7 +29,7 @@ LATER = text("UPDATE pgqueuer SET execute_after = now() + make_interval(secs => 
 
 
 async def put(store: Database, priorities: list[int]) -> list[Job]:
-    """One job for each priority, in this order."""
+    """Enqueue one job per priority."""
     jobs = [Job(uuid4(), 1) for _ in priorities]
     async with store.begin() as db:
         await db.execute(text("SELECT 1"))
@@ -38,13 +38,13 @@ async def put(store: Database, priorities: list[int]) -> list[Job]:
 
 
 async def postpone(store: Database, job: Job, seconds: int) -> None:
-    """Its time has not come."""
+    """Delay a job."""
     async with store.begin() as db:
         await db.execute(LATER, {"seconds": seconds, "key": job.key})
 
 
 async def claim_all(database_url: str) -> list[UUID]:
-    """What the queue hands out, one by one."""
+    """Claim all jobs one by one."""
     connection = await asyncpg.connect(database_url)
     queries, claimed = queries_on(AsyncpgDriver(connection)), []
     wanted = {ENTRYPOINT: EntrypointExecutionParameter(concurrency_limit=0)}
@@ -55,15 +55,15 @@ async def claim_all(database_url: str) -> list[UUID]:
 
 
 async def numbers(store: Database, jobs: list[Job]) -> dict[UUID, int]:
-    """The positions of these."""
+    """Return the positions of these jobs."""
     async with store.snapshot() as db:
         found = await find_positions(db, jobs)
     assert all(position.is_exact for position in found.values())
     return {subject: position.number for subject, position in found.items()}
 
 
-async def test_positions_are_the_order_of_claims(database_url: str) -> None:
-    """G29: asked one by one, all at once, and by the line itself, it is the order in which jobs are handed out."""
+async def test_positions_match_the_claim_order(database_url: str) -> None:
+    """G29: one by one, all at once, and by the ordered list."""
     async with open_database(database_url) as store:
         jobs = await put(store, [0, 5, 0, -3, 5, 0, 7, 0])
         await postpone(store, jobs[2], 3600)
@@ -71,8 +71,8 @@ async def test_positions_are_the_order_of_claims(database_url: str) -> None:
         at_once = await numbers(store, jobs)
         one_by_one = {key: number for job in jobs for key, number in (await numbers(store, [job])).items()}
         async with store.snapshot() as db:
-            line = await list_line(db, after=None, limit=100)
-            turns = await find_turns(db, jobs)
+            line = await list_jobs_in_claim_order(db, after=None, limit=100)
+            turns = await find_claim_orders(db, jobs)
         claimed = await claim_all(database_url)
     expected = [*claimed, jobs[4].subject_id, jobs[2].subject_id]
     assert len(claimed) == 6
@@ -83,8 +83,7 @@ async def test_positions_are_the_order_of_claims(database_url: str) -> None:
     assert {job.subject_id: turn for turn, job in line} == turns
 
 
-async def test_without_delays_every_job_is_counted_in_the_index_alone(database_url: str) -> None:
-    """The same numbers, whether or not somebody waits for a time."""
+async def test_positions_without_delayed_jobs_use_the_index_only(database_url: str) -> None:
     async with open_database(database_url) as store:
         jobs = await put(store, [number % 3 for number in range(40)])
         at_once = await numbers(store, jobs)
@@ -95,8 +94,8 @@ async def test_without_delays_every_job_is_counted_in_the_index_alone(database_u
     assert some == {subject: at_once[subject] for subject in some}
 
 
-async def test_what_does_not_wait_has_no_position(database_url: str) -> None:
-    """Running, over, unknown, of another round: left out, and ahead of nobody."""
+async def test_jobs_that_do_not_wait_have_no_position(database_url: str) -> None:
+    """Running, finished, unknown or of another cycle."""
     async with open_database(database_url) as store:
         jobs = await put(store, [0, 0, 0])
         async with store.begin() as db:
@@ -109,8 +108,8 @@ async def test_what_does_not_wait_has_no_position(database_url: str) -> None:
     assert found == {jobs[1].subject_id: 1, jobs[2].subject_id: 2}
 
 
-async def test_the_line_can_be_read_from_any_place(database_url: str) -> None:
-    """Page by page it is the same line: what runs, what is due, what waits for its time, what is held."""
+async def test_order_can_be_read_from_any_position(database_url: str) -> None:
+    """Running, due, delayed, held."""
     async with open_database(database_url) as store:
         jobs = await put(store, [0, 3, 0, 3, 0, 0, 0, 0, 0])
         await postpone(store, jobs[0], 60)
@@ -120,10 +119,10 @@ async def test_the_line_can_be_read_from_any_place(database_url: str) -> None:
             for number, status in ((4, "picked"), (5, "picked"), (6, "failed"), (7, "failed")):
                 await db.execute(change, {"key": jobs[number].key, "status": status})
         async with store.snapshot() as db:
-            whole = await list_line(db, after=None, limit=100)
+            whole = await list_jobs_in_claim_order(db, after=None, limit=100)
             for size in (1, 2, 4):
                 pages, after = [], None
-                while page := await list_line(db, after=after, limit=size):
+                while page := await list_jobs_in_claim_order(db, after=after, limit=size):
                     pages += page
                     after = page[-1][0]
                 assert pages == whole
@@ -131,17 +130,16 @@ async def test_the_line_can_be_read_from_any_place(database_url: str) -> None:
 
 
 @pytest.mark.parametrize("delayed", [False, True])
-async def test_a_long_line_is_counted_up_to_a_bound(database_url: str, delayed: bool) -> None:
-    """Exact up to 10,000, at least that behind; and as many statements for a hundred as for two."""
+async def test_positions_are_exact_up_to_10000(database_url: str, delayed: bool) -> None:
     async with open_database(database_url) as store:
         async with store.begin() as db:
-            await db.execute(FILL, {"number": LOOK_AT_MOST + 2_000})
+            await db.execute(FILL, {"number": MAX_SCANNED + 2_000})
             keys = [str(key) for key in (await db.execute(ALL)).scalars()]
         if delayed:
             [extra] = await put(store, [0])
             await postpone(store, extra, 60)
         jobs = [Job(UUID(key.partition(":")[0]), 1) for key in keys]
-        places = [0, 3, 4, 5, 6, 4_000, LOOK_AT_MOST - 2, LOOK_AT_MOST + 1, LOOK_AT_MOST + 1_500]
+        places = [0, 3, 4, 5, 6, 4_000, MAX_SCANNED - 2, MAX_SCANNED + 1, MAX_SCANNED + 1_500]
         async with store.snapshot() as db:
             with statements(store) as few:
                 found = await find_positions(db, [jobs[place] for place in places])
@@ -151,6 +149,6 @@ async def test_a_long_line_is_counted_up_to_a_bound(database_url: str, delayed: 
     assert len(few) == len(many) <= 3
     for place in places:
         expected = (
-            Position(place + 1, is_exact=True) if place < LOOK_AT_MOST else Position(LOOK_AT_MOST + 1, is_exact=False)
+            Position(place + 1, is_exact=True) if place < MAX_SCANNED else Position(MAX_SCANNED + 1, is_exact=False)
         )
         assert found[jobs[place].subject_id] == alone[place] == expected, place

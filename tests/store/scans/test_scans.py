@@ -1,15 +1,14 @@
-"""Scans come back from the database as they went in."""
+"""Stored scans equal the originals."""
 
 import pytest
 from sqlalchemy import text
 
-from assay.model.capability import Capabilities
-from assay.model.finding import Report
+from assay.model.finding import Capabilities, Report
 from assay.model.source import Source
-from assay.policy.policy import Policy, judge_report
+from assay.policy.policy import Policy, static_verdict
 from assay.scan.ruleset import load_ruleset
 from assay.scan.scan import scan_source
-from assay.store.scans.scans import Examined, find_reports, list_scans, save_scans
+from assay.store.scans.scans import ScannedContent, find_reports, list_scans, save_scans
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_skill
 
@@ -18,10 +17,10 @@ REACHING = a_skill(body="See https://acme.io/ and ~/.acme/key.\n```bash\ncurl $A
 
 
 async def saved(registry: Registry, *sources: Source) -> list[Report]:
-    """Scan these and keep what was found."""
+    """Scan and store."""
     reports = [scan_source(source, RULESET) for source in sources]
     examined = [
-        Examined(source.manifest, report, judge_report(report, Policy()))
+        ScannedContent(source.manifest, report, static_verdict(report, Policy()))
         for source, report in zip(sources, reports, strict=True)
     ]
     async with registry.app.store.begin() as db:
@@ -34,8 +33,7 @@ def a_source(files: dict[str, str]) -> Source:
 
 
 @pytest.mark.parametrize("files", [{"SKILL.md": a_skill()}, {"SKILL.md": REACHING}, a_bad_skill()])
-async def test_a_kept_report_equals_a_fresh_one(registry: Registry, files: dict[str, str]) -> None:
-    """Nobody can tell whether a skill was scanned now or its bytes long ago: findings, capabilities, everything."""
+async def test_stored_report_equals_a_fresh_one(registry: Registry, files: dict[str, str]) -> None:
     (report,) = await saved(registry, a_source(files))
     async with registry.app.store.begin() as db:
         kept = await find_reports(db, [report.digest], 1, report.engine, report.ruleset)
@@ -44,8 +42,7 @@ async def test_a_kept_report_equals_a_fresh_one(registry: Registry, files: dict[
     assert report == scan.report
 
 
-async def test_reports_of_a_batch_are_not_mixed_up(registry: Registry) -> None:
-    """Each has its own findings and its own capabilities, however many findings there are."""
+async def test_reports_of_a_batch_are_kept_apart(registry: Registry) -> None:
     sources = [a_source(files) for files in ({"SKILL.md": REACHING}, a_bad_skill(), {"SKILL.md": a_skill()})]
     reports = await saved(registry, *sources)
     assert len({report.capabilities for report in reports}) == len(reports)
@@ -54,8 +51,8 @@ async def test_reports_of_a_batch_are_not_mixed_up(registry: Registry) -> None:
     assert {report.digest: report for report in reports} == kept
 
 
-async def test_scans_of_the_release_before_have_no_capabilities(registry: Registry) -> None:
-    """A row that was written without the column is read as one that names nothing."""
+async def test_scans_without_capabilities_are_read(registry: Registry) -> None:
+    """Rows written before the column existed."""
     (report,) = await saved(registry, a_source({"SKILL.md": REACHING}))
     async with registry.app.store.begin() as db:
         await db.execute(text("UPDATE scan SET capabilities = DEFAULT"))

@@ -1,10 +1,11 @@
-"""The number of listed skills costs the same at any size, and is always that of the table."""
+"""The number of listed skills costs the same at any size."""
 
 import asyncpg
 from sqlalchemy import text
 
 from assay.store.database.database import open_database
-from assay.store.submissions.counts import count_skills, fold_counts
+from assay.store.skills.counts import count_skills
+from assay.store.submissions.counts import fold_counts
 from tests.support.web.crowd import a_crowd, settle
 
 MORE = """
@@ -22,8 +23,8 @@ FROM listed, (SELECT * FROM skill_version LIMIT 1) AS version
 """
 
 
-async def test_the_number_of_skills_is_that_of_the_table(database_url: str) -> None:
-    """G12: after inserts, deletes and folds, and folding leaves one row of each kind."""
+async def test_skill_count_matches_the_table(database_url: str) -> None:
+    """G12: after inserts, deletes and folds."""
     await settle(database_url, a_crowd(1))
     db = await asyncpg.connect(database_url)
     async with open_database(database_url) as store:
@@ -39,7 +40,7 @@ async def test_the_number_of_skills_is_that_of_the_table(database_url: str) -> N
                     counted = (await connection.execute(text("SELECT count(*) FROM skill"))).scalar_one()
                     assert await count_skills(connection) == counted > 1
                     await fold_counts(connection)
-        # As many as come between two folds of a busy registry; their sum is nothing.
+        # As many as arrive between two folds of a busy registry; they add up to zero.
         await db.execute(
             "INSERT INTO skill_count (facet, value, number) SELECT 'all', '', (-1) ^ n FROM generate_series(1, 100) AS n"
         )

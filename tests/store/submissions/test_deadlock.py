@@ -1,4 +1,4 @@
-"""Two transactions that wait for each other crosswise: one goes on, the other is told to try again."""
+"""Deadlocks: one transaction continues, the other is told to retry."""
 
 import asyncio
 
@@ -6,13 +6,15 @@ import pytest
 from sqlalchemy import text
 
 from assay.model.errors import Unavailable
-from assay.store.database.database import BUSY, Database
+from assay.store.database.database import DATABASE_BUSY, Database
+from assay.store.skills.locks import lock_skill
 from assay.store.submissions.selection import lock_by_ids
-from assay.store.versions.status import lock_skill
 from tests.support.catalogue import gone, publish
 from tests.support.processes import until
 from tests.support.registry import Registry
 from tests.support.review_cases import decide, waiting
+
+pytestmark = pytest.mark.process
 
 LOCK = text("SELECT pg_advisory_xact_lock(4711, :number)")
 
@@ -20,8 +22,7 @@ WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_da
 TOUCH = text("UPDATE submission SET updated_at = now() WHERE id = :id")
 
 
-async def test_the_one_that_gives_way_is_told_to_try_again(registry: Registry) -> None:
-    """Nobody is told of a mistake of ours because two people changed the same at the same moment."""
+async def test_deadlock_victim_gets_a_retryable_error(registry: Registry) -> None:
     store = registry.app.store
     first_holds, second_holds = asyncio.Event(), asyncio.Event()
 
@@ -38,7 +39,7 @@ async def test_the_one_that_gives_way_is_told_to_try_again(registry: Registry) -
         return "done"
 
     ended = await asyncio.gather(change(1, 2, first_holds, second_holds), change(2, 1, second_holds, first_holds))
-    assert sorted(ended) == [BUSY, "done"]
+    assert sorted(ended) == [DATABASE_BUSY, "done"]
     assert await still_answers(store)
 
 
@@ -47,11 +48,10 @@ async def still_answers(store: Database) -> bool:
         return bool(await db.scalar(text("SELECT true")))
 
 
-async def test_whoever_changes_a_submission_twice_does_not_wait_for_whoever_holds_its_listing(
+async def test_second_update_of_a_submission_does_not_wait_for_its_listing(
     registry: Registry,
 ) -> None:
-    """G5: the second change looks whether the listing is there, while its owner holds that and waits for the
-    submission; neither has to give way."""
+    """G5: the foreign key check must not block on the owner's lock."""
     name = await publish(registry, "acme/tools", "Says hello.")
     store = registry.app.store
     owner_holds = asyncio.Event()
@@ -73,10 +73,10 @@ async def test_whoever_changes_a_submission_twice_does_not_wait_for_whoever_hold
     await owning
 
 
-async def test_a_worker_that_takes_a_listing_down_waits_for_it_before_it_holds_the_submission(
+async def test_worker_locks_the_listing_before_the_submission(
     registry: Registry,
 ) -> None:
-    """G5: whoever has the listing gets its submission, too, also while it is found to be gone from its source."""
+    """G5: also when the source is gone."""
     name = await publish(registry, "acme/tools", "Says hello.")
     repository, _ = registry.github.directory.find("acme/tools")
     assert repository is not None
@@ -92,8 +92,8 @@ async def test_a_worker_that_takes_a_listing_down_waits_for_it_before_it_holds_t
 
 
 @pytest.mark.parametrize("verb", ["approve", "reject"])
-async def test_a_reviewer_waits_for_the_listing_before_they_hold_its_submission(registry: Registry, verb: str) -> None:
-    """G5: whoever has the listing gets what waits for a person, too, and then the person is heard."""
+async def test_reviewer_locks_the_listing_before_the_submission(registry: Registry, verb: str) -> None:
+    """G5."""
     name = await publish(registry, "acme/tools", "Says hello.")
     number = await waiting(registry, name="greet")
     async with registry.app.store.begin() as db:

@@ -1,4 +1,4 @@
-"""The counters against the table, while everybody writes."""
+"""Reconciling counters during concurrent writes."""
 
 import asyncio
 import random
@@ -10,20 +10,20 @@ from sqlalchemy import text
 from assay.maintenance.schedule import reconcile_counts
 from assay.model.submission import State
 from assay.store.database.database import Database, open_database
-from assay.store.submissions.counts import count_arrivals, count_by_state, count_skills, fold_counts, recount
-from assay.store.submissions.reconcile import correct_counts
+from assay.store.skills.counts import count_skills
+from assay.store.submissions.counts import correct_counts, count_all_rows, count_arrivals, count_by_state, fold_counts
 from tests.support.backlog import NOW, Row, add_rows
 
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Database]:
-    """The database of a worker."""
+    """Return the database of a worker."""
     async with open_database(database_url) as opened:
         yield opened
 
 
 async def spoil(store: Database) -> None:
-    """Counters as somebody's hand leaves them: too low, too high, and for a state that has none."""
+    """Corrupt the counters: too low, too high, and for a state without rows."""
     async with store.begin() as db:
         await fold_counts(db)
         await db.execute(text("UPDATE submission_count SET total = total - 5 WHERE state = 'RECEIVED'"))
@@ -32,21 +32,20 @@ async def spoil(store: Database) -> None:
         await db.execute(text("INSERT INTO skill_count (facet, value, number) VALUES ('all', '', 4)"))
 
 
-async def test_a_difference_is_found_and_repaired(store: Database) -> None:
-    """G11: by how much each counter was off is known, and afterwards none is."""
+async def test_wrong_counter_is_found_and_corrected(store: Database) -> None:
+    """G11."""
     async with store.begin() as db:
         await add_rows(db, [Row() for _ in range(10)])
     await spoil(store)
     async with store.begin() as db:
         assert await correct_counts(db) == {"RECEIVED": 5, "BLOCKED": -3, "REJECTED": -2, "skills": -4}
     async with store.begin() as db:
-        assert await count_by_state(db) == await recount(db)
+        assert await count_by_state(db) == await count_all_rows(db)
         assert await count_skills(db) == 0
         assert await correct_counts(db) == {}
 
 
-async def test_a_repair_is_not_an_arrival(store: Database) -> None:
-    """Design §1: what corrects a counter must not look like work that was done."""
+async def test_correction_is_not_an_arrival(store: Database) -> None:
     async with store.begin() as db:
         await add_rows(db, [Row() for _ in range(10)])
         await db.execute(text("DELETE FROM submission_count_delta"))
@@ -57,8 +56,8 @@ async def test_a_repair_is_not_an_arrival(store: Database) -> None:
         assert (await count_by_state(db))[State.RECEIVED] == 10
 
 
-async def test_counters_are_repaired_while_submissions_move(store: Database) -> None:
-    """G11: found and repaired exactly, however many move, and however often they are folded meanwhile."""
+async def test_counters_are_corrected_during_writes(store: Database) -> None:
+    """G11."""
     rows = [Row() for _ in range(60)]
     async with store.begin() as db:
         await add_rows(db, rows)
@@ -72,7 +71,7 @@ async def test_counters_are_repaired_while_submissions_move(store: Database) -> 
             state = chance.choice(["RECEIVED", "TIER1_SCANNING", "REJECTED"])
             some = [row.id for row in chance.sample(rows, 5)]
             async with store.begin() as db:
-                # In the order of ids, so that the movers do not wait for each other crosswise.
+                # In id order, so that writers do not deadlock.
                 await db.execute(
                     text("SELECT FROM submission WHERE id = ANY(:ids) ORDER BY id FOR UPDATE"), {"ids": some}
                 )
@@ -105,4 +104,4 @@ async def test_counters_are_repaired_while_submissions_move(store: Database) -> 
     async with store.begin() as db:
         assert await reconcile_counts(db) == 5
     async with store.snapshot() as db:
-        assert await count_by_state(db) == await recount(db)
+        assert await count_by_state(db) == await count_all_rows(db)

@@ -1,4 +1,4 @@
-"""Transitions are guarded by state and version, and leave their trace in the same statement."""
+"""Transitions are guarded by state and version and recorded in the same statement."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -9,10 +9,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.submission import TRANSITIONS, State, Submission
-from assay.store.submissions.counts import count_by_state, fold_counts, recount
-from assay.store.submissions.events import list_events
-from assay.store.submissions.reconcile import correct_counts
-from assay.store.submissions.submissions import get_submission
+from assay.store.submissions.counts import correct_counts, count_all_rows, count_by_state, fold_counts
+from assay.store.submissions.submissions import get_submission, list_events
 from assay.store.submissions.transitions import LostLease, Move, Step, claim_submissions, move, move_all, renew
 from tests.support.registry import Registry
 from tests.support.web.statements import statements
@@ -22,7 +20,7 @@ HELD = {"reason_code": "held", "reason_message": "An admin looks into it."}
 
 
 async def a_submission(registry: Registry, name: str = "greet") -> Submission:
-    """A submission that waits."""
+    """Create a waiting submission."""
     accepted = await registry.submit("acme/tools", name)
     async with registry.app.store.begin() as db:
         return await get_submission(db, UUID(accepted["id"]))
@@ -34,19 +32,19 @@ async def claim(db: AsyncConnection, submission: Submission, worker: str = "one"
     return (await claim_submissions(db, wanted, worker=worker, lease_seconds=60))[submission.id]
 
 
-async def test_every_arrow_that_is_not_in_the_table_is_refused(registry: Registry) -> None:
-    """G4: PUBLISHED cannot become REJECTED, nor anything else take an arrow that does not exist."""
+async def test_undefined_transition_is_rejected(registry: Registry) -> None:
+    """G4."""
     submission = await a_submission(registry)
     for start in State:
         for end in set(State) - TRANSITIONS[start]:
             pretended = Submission(**{**_fields(submission), "state": start})
             async with registry.app.store.begin() as db:
-                with pytest.raises(AssertionError, match="no arrow"):
+                with pytest.raises(AssertionError, match="no transition"):
                     await move(db, pretended, Step(end, "test"), actor="test")
 
 
-async def test_a_stale_version_cannot_write(registry: Registry) -> None:
-    """G5: of two that read the same row, one writes; the other learns that it lost, and nothing is changed."""
+async def test_stale_version_cannot_write(registry: Registry) -> None:
+    """G5: of two readers of a row, one writes."""
     submission = await a_submission(registry)
     async with registry.app.store.begin() as db:
         moved = await move(db, submission, Step(State.ON_HOLD, "held"), actor="admin", **HELD)
@@ -58,8 +56,8 @@ async def test_a_stale_version_cannot_write(registry: Registry) -> None:
         assert [event.to_state for event in await list_events(db, submission.id)] == [State.RECEIVED, State.ON_HOLD]
 
 
-async def test_a_worker_that_lost_its_lease_cannot_write(registry: Registry) -> None:
-    """G5: the fence holds in every state of the work, also against the same worker's earlier claim."""
+async def test_worker_that_lost_its_lease_cannot_write(registry: Registry) -> None:
+    """G5: also its own earlier claim."""
     submission = await a_submission(registry)
     async with registry.app.store.begin() as db:
         slow = await claim(db, submission)
@@ -78,8 +76,8 @@ async def test_a_worker_that_lost_its_lease_cannot_write(registry: Registry) -> 
     assert arrows[-1] == (State.TIER1_SCANNING, State.RECEIVED, "lease lost")
 
 
-async def test_only_one_of_many_concurrent_writers_wins(registry: Registry) -> None:
-    """G5: twenty writers with the same version, one change."""
+async def test_one_of_many_concurrent_writers_wins(registry: Registry) -> None:
+    """G5."""
     submission = await a_submission(registry)
 
     async def hold() -> bool:
@@ -93,16 +91,15 @@ async def test_only_one_of_many_concurrent_writers_wins(registry: Registry) -> N
     assert sum(await asyncio.gather(*(hold() for _ in range(20)))) == 1
 
 
-async def test_a_job_of_an_earlier_cycle_finds_nothing_to_do(registry: Registry) -> None:
-    """A job that the queue kept too long does not disturb the work on a later submission of the same skill."""
+async def test_job_of_an_earlier_cycle_does_nothing(registry: Registry) -> None:
     submission = await a_submission(registry)
     async with registry.app.store.begin() as db:
         wanted = [(submission.id, 2), (uuid4(), 1)]
         assert await claim_submissions(db, wanted, worker="one", lease_seconds=60) == {}
 
 
-async def test_counts_are_those_of_the_table_at_every_moment(registry: Registry) -> None:
-    """G11: folded or not, while many writers move rows, the counters equal a full count."""
+async def test_counters_match_the_table_at_every_moment(registry: Registry) -> None:
+    """G11."""
     waiting = [await a_submission(registry, f"skill-{number}") for number in range(30)]
 
     async def hold(submission: Submission) -> None:
@@ -113,7 +110,7 @@ async def test_counts_are_those_of_the_table_at_every_moment(registry: Registry)
     async def watch() -> None:
         for _ in range(20):
             async with registry.app.store.snapshot() as db:
-                assert await count_by_state(db) == await recount(db)
+                assert await count_by_state(db) == await count_all_rows(db)
 
     await asyncio.gather(watch(), *map(hold, waiting))
     async with registry.app.store.begin() as db:
@@ -132,16 +129,16 @@ async def test_counts_are_those_of_the_table_at_every_moment(registry: Registry)
         ("upload_digest = 'sha256:0'", "upload_digest"),
     ],
 )
-async def test_the_database_refuses_what_must_not_be(registry: Registry, change: str, constraint: str) -> None:
-    """G4, G13: no refusal without a reason, no PUBLISHED without a listing, whatever code runs."""
+async def test_database_enforces_invariants(registry: Registry, change: str, constraint: str) -> None:
+    """G4, G13: no refusal without a reason, no PUBLISHED without a listing."""
     submission = await a_submission(registry)
     with pytest.raises(IntegrityError, match=constraint):
         async with registry.app.store.begin() as db:
             await db.execute(text(f"UPDATE submission SET {change} WHERE id = :id"), {"id": submission.id})
 
 
-async def test_an_event_without_a_target_state_is_refused(registry: Registry) -> None:
-    """G4: the history can never show `? -> ?`."""
+async def test_event_requires_a_target_state(registry: Registry) -> None:
+    """G4."""
     submission = await a_submission(registry)
     with pytest.raises(IntegrityError, match="to_state"):
         async with registry.app.store.begin() as db:
@@ -153,8 +150,8 @@ def _fields(submission: Submission) -> dict[str, object]:
     return {name: getattr(submission, name) for name in Submission.__dataclass_fields__}
 
 
-async def test_a_change_of_state_is_one_statement(registry: Registry) -> None:
-    """G4: row, event and change record in one round trip, also for many submissions."""
+async def test_transition_is_one_statement(registry: Registry) -> None:
+    """G4: for many submissions as well."""
     waiting = [await a_submission(registry, f"skill-{number}") for number in range(5)]
     moves = [Move(each, (Step(State.ON_HOLD, "held"),), "admin", HELD) for each in waiting]
     async with registry.app.store.begin() as db:
@@ -163,8 +160,8 @@ async def test_a_change_of_state_is_one_statement(registry: Registry) -> None:
     assert (len(moved), len(seen)) == (5, 1)
 
 
-async def test_what_is_derived_can_be_deleted_and_made_again(registry: Registry) -> None:
-    """G6: lists and histories are the rows themselves; without the counters only the totals wait for a count."""
+async def test_derived_data_can_be_rebuilt(registry: Registry) -> None:
+    """G6."""
     ids = [str((await a_submission(registry, f"skill-{number}")).id) for number in range(3)]
     before = [await registry.read(each) for each in ids]
     async with registry.app.store.begin() as db:

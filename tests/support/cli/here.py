@@ -1,4 +1,4 @@
-"""`assay`, called in this process as its script calls it."""
+"""`assay` run in this process."""
 
 import io
 import sys
@@ -18,7 +18,7 @@ class _Terminal(io.StringIO):
 
 
 def assay_here(*arguments: str | Path, terminal: bool = False) -> Ran:
-    """What a call prints, and the code it ends with; standard error may seem to be a terminal."""
+    """Run a command and return its output and exit code; standard error may pose as a terminal."""
     out, err = io.StringIO(), _Terminal() if terminal else io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["assay", *map(str, arguments)])
@@ -28,17 +28,17 @@ def assay_here(*arguments: str | Path, terminal: bool = False) -> Ran:
 
 
 def accepted(words: list[str]) -> dict[str, object]:
-    """The parameters of a call as the command line understands them; an error if it does not."""
+    """Parse a command line and return its parameters."""
     program, name, *rest = words
     assert program == "assay", words
-    command = load(Commands.lazy_commands[name].place)
+    command = load(Commands.lazy_commands[name].target)
     if hasattr(command, "commands"):
         command = command.commands[rest.pop(0)]
     return command.make_context(name, rest).params
 
 
 def one_line(ran: Ran) -> str:
-    """The one line that an error is, when there is no result."""
+    """Return the single line of an error without a result."""
     assert ran.out == ""
     assert ran.err.startswith("assay: ")
     assert ran.err.count("\n") == 1, ran.err

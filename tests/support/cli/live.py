@@ -1,4 +1,4 @@
-"""A registry of real processes, and its command line as people and programs call it."""
+"""A registry of real processes, and its command line."""
 
 import asyncio
 import json
@@ -18,15 +18,14 @@ from uuid import uuid4
 import asyncpg
 
 from assay.settings import Settings
-from tests.cli.test_up import wait_for
-from tests.journeys.test_many_processes import a_free_port
+from tests.support.cli.up import wait_for
 from tests.support.fake_github import FakeGitHub, serve
-from tests.support.processes import a_process, environment
+from tests.support.processes import a_free_port, a_process, environment
 from tests.support.registry import SECRET
 from tests.support.warm import run_assay
 
 PATIENCE_SECONDS = 120
-# A test run in the background hands on to all its processes that Ctrl-C is to be ignored.
+# A test run in the background passes an ignored SIGINT to all its processes.
 HEAR_CTRL_C = (
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
 )
@@ -35,7 +34,7 @@ AT_A_KEYBOARD = [sys.executable, "-c", HEAR_CTRL_C, sys.executable, "-m", "assay
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended."""
+    """A finished command."""
 
     code: int
     out: str
@@ -43,13 +42,13 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """Standard output, which must be one document and nothing else."""
+        """Return standard output, which must be one JSON document."""
         return json.loads(self.out)
 
 
 @dataclass(frozen=True)
 class Live:
-    """`assay web` and `assay worker`, with a GitHub of their own."""
+    """`assay web` and `assay worker`, with their own GitHub."""
 
     url: str
     github: FakeGitHub
@@ -60,18 +59,18 @@ class Live:
         return assay(*arguments, environment=self.environment | variables)
 
     def get(self, path: str) -> Any:
-        """What the API says."""
+        """Return a response of the API."""
         with urllib.request.urlopen(f"{self.url}/api/v1{path}", timeout=30) as answer:
             return json.load(answer)
 
     def submissions_of(self, repository: str) -> dict[str, dict[str, Any]]:
-        """The submissions of a repository by the name of their skill."""
+        """Return the submissions of a repository by skill name."""
         page = self.get(f"/submissions?limit=500&q={repository}")
         return {each["skillName"]: each for each in page["submissions"] if each["repository"] == repository}
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While the queue stands still."""
+        """Pause the queue for the block."""
         assert self.assay("queue", "pause", "--reason", "a test").code == 0
         try:
             yield
@@ -88,7 +87,7 @@ def assay(*arguments: str, environment: dict[str, str]) -> Ran:
 
 @contextmanager
 def a_live_registry(postgres_url: str, folder: Path) -> Iterator[Live]:
-    """Real processes on a database of their own."""
+    """Start real processes on their own database."""
     github = FakeGitHub(anonymous_limit=100_000)
     with ExitStack() as stack:
         database_url = stack.enter_context(_a_database(postgres_url))
@@ -112,7 +111,7 @@ def a_live_registry(postgres_url: str, folder: Path) -> Iterator[Live]:
 
 
 def without_settings(**variables: str) -> dict[str, str]:
-    """An environment that knows of no registry, but for these variables."""
+    """Return an environment with only these settings of Assay."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | variables
 
 
@@ -141,7 +140,7 @@ async def _execute(postgres_url: str, statement: str) -> None:
 def at_a_terminal(
     live: Live, *arguments: str, shows: bytes, interrupt_after: int | None = None, **variables: str
 ) -> tuple[bytes, int]:
-    """What a person sees, who presses Ctrl-C when something was shown more often than that; and the exit code."""
+    """Return terminal output and exit code, pressing Ctrl-C after the marker has appeared often enough."""
     leader, follower = os.openpty()
     terminal = {"stdin": follower, "stdout": follower, "stderr": follower}
     environment = live.environment | {"TERM": "xterm", "COLUMNS": "120"} | variables
@@ -152,7 +151,7 @@ def at_a_terminal(
         while select.select([leader], [], [], PATIENCE_SECONDS)[0]:
             try:
                 seen += os.read(leader, 4096)
-            except OSError:  # nobody writes any more
+            except OSError:  # the terminal is closed
                 break
             if interrupt_after is not None and not asked and seen.count(shows) > interrupt_after:
                 process.send_signal(signal.SIGINT)

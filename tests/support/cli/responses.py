@@ -1,4 +1,4 @@
-"""Answers of a registry, in plain words."""
+"""Responses of a registry."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ LATER = "2026-11-16T03:44:00Z"
 
 
 def a_submission(state: str = "RECEIVED", name: str = "pdf", **fields: Any) -> dict[str, Any]:
-    """One of a list."""
+    """Return a submission of a list."""
     return {
         "id": ID,
         "repoUrl": "https://github.com/acme/tools",
@@ -28,7 +28,7 @@ def a_submission(state: str = "RECEIVED", name: str = "pdf", **fields: Any) -> d
 
 
 def a_detail(state: str = "RECEIVED", name: str = "pdf", **fields: Any) -> dict[str, Any]:
-    """One with everything that happened to it."""
+    """Return a submission detail."""
     timings = {"receivedAt": MOMENT, "msInReceived": 5, "msInScanning": None, "totalMs": 5}
     history = [
         {
@@ -45,12 +45,12 @@ def a_detail(state: str = "RECEIVED", name: str = "pdf", **fields: Any) -> dict[
 
 
 def an_acceptance(**fields: Any) -> dict[str, Any]:
-    """The answer to one skill that was handed in."""
+    """Return the response to an accepted submission."""
     return {"id": ID, "state": "RECEIVED", "duplicate": False, "alreadyVerified": False, "blocked": False} | fields
 
 
 def a_page(*submissions: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A page of a list."""
+    """Return a page of a list."""
     return {
         "submissions": list(submissions),
         "total": len(submissions),
@@ -60,6 +60,6 @@ def a_page(*submissions: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def some_stats() -> dict[str, Any]:
-    """The numbers of a queue."""
+    """Return queue statistics."""
     counts = dict.fromkeys(("active", "published", "rejected", "review", "failed", "blocked", "onHold"), 0)
     return {"total": 7, "skills": 3, "byState": {}, "generatedAt": MOMENT} | counts

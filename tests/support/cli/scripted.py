@@ -1,4 +1,4 @@
-"""Something that answers as a test says, in the place of a registry: one that is old, slow, in trouble, or hostile."""
+"""A scripted server in place of a registry: old, slow, failing or hostile."""
 
 import json
 import threading
@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 
 @dataclass(frozen=True)
-class Said:
-    """One answer; a body that is text is sent as it is, anything else as JSON."""
+class ScriptedResponse:
+    """A response; text is sent verbatim, anything else as JSON."""
 
     body: Any
     status: int = 200
@@ -20,8 +20,8 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request."""
+class ScriptedRequest:
+    """A received request."""
 
     method: str
     path: str
@@ -32,24 +32,24 @@ class Asked:
 
 
 class Script:
-    """Answers by method and path, in turn; the last one is repeated. What is not in it is a 404 of a registry."""
+    """Responses by method and path, in turn; the last one repeats, and unknown paths return 404."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.asked: list[Asked] = []
-        self._answers: dict[str, list[Said]] = {}
+        self.asked: list[ScriptedRequest] = []
+        self._answers: dict[str, list[ScriptedResponse]] = {}
         self._lock = threading.Lock()
 
-    def answers(self, route: str, *said: Said) -> None:
-        """What `GET /path` and the like are answered with."""
+    def answers(self, route: str, *said: ScriptedResponse) -> None:
+        """Set the responses of a route such as `GET /path`."""
         self._answers[route] = list(said)
 
-    def asked_for(self, path: str) -> list[Asked]:
-        """The requests of a path."""
+    def asked_for(self, path: str) -> list[ScriptedRequest]:
+        """Return the requests for a path."""
         return [each for each in self.asked if each.path == path]
 
-    def take(self, asked: Asked) -> Said:
-        """The next answer."""
+    def take(self, asked: ScriptedRequest) -> ScriptedResponse:
+        """Return the next response."""
         with self._lock:
             self.asked.append(asked)
             waiting = self._answers.get(f"{asked.method} {asked.path}", [])
@@ -58,14 +58,14 @@ class Script:
             return waiting[0] if waiting else a_problem(404, "not_found", f"There is nothing at {asked.path}.")
 
 
-def a_problem(status: int, code: str, detail: str, **headers: str) -> Said:
-    """A refusal as a registry words it."""
-    return Said({"status": status, "code": code, "detail": detail}, status, headers)
+def a_problem(status: int, code: str, detail: str, **headers: str) -> ScriptedResponse:
+    """Return a problem response."""
+    return ScriptedResponse({"status": status, "code": code, "detail": detail}, status, headers)
 
 
 @contextmanager
 def a_script() -> Iterator[Script]:
-    """Answers on loopback while the block runs."""
+    """Serve the script on loopback for the block."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     script = Script(f"http://127.0.0.1:{server.server_address[1]}")
     server.script = script  # type: ignore[attr-defined]
@@ -81,11 +81,10 @@ def a_script() -> Iterator[Script]:
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        """Whatever it is, the script knows the answer."""
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         proofs = self.headers.get("X-Internal-Key"), self.headers.get("Authorization")
-        said = self.server.script.take(Asked(self.command, parts.path, parse_qs(parts.query), body, *proofs))
+        said = self.server.script.take(ScriptedRequest(self.command, parts.path, parse_qs(parts.query), body, *proofs))
         content = said.body.encode() if isinstance(said.body, str) else json.dumps(said.body).encode()
         self.send_response(said.status)
         for name, value in {"Content-Length": str(len(content)), **said.headers}.items():
@@ -96,4 +95,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET  # noqa: N815
 
     def log_message(self, *_args: object) -> None:
-        """Quiet."""
+        pass

@@ -1,4 +1,4 @@
-"""What the tests of `assay scan` share: skills on disk, rules of one's own, and what a scan says in JSON."""
+"""Skills on disk and custom rules for tests of `assay scan`."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ benign = "plugh"
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:
-    """These files, written down."""
+    """Write these files."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -31,15 +31,15 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def below(folder: str, files: dict[str, str]) -> dict[str, str]:
-    """The same files, in a folder."""
+    """Return the same files in a folder."""
     return {f"{folder}/{path}": text for path, text in files.items()}
 
 
 def rules(folder: Path, severity: str = "low") -> Path:
-    """A ruleset of one's own, with one rule."""
+    """Write a custom ruleset with one rule."""
     return written(folder / "house-rules", {"house.toml": RULE.format(severity=severity)})
 
 
 def skills_of(*arguments: str | Path) -> dict[str, dict[str, object]]:
-    """The scanned skills by their place."""
+    """Return the scanned skills by location."""
     return {skill["place"]: skill for skill in assay_here("scan", "--format", "json", *arguments).json["skills"]}

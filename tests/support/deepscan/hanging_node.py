@@ -1,4 +1,4 @@
-"""A node that takes scans and never comes back: python -m tests.support.deepscan.hanging_node URL KEY"""
+"""A scan node that is killed while it works: `python -m tests.support.deepscan.hanging_node URL KEY`."""
 
 import asyncio
 import sys
@@ -6,14 +6,14 @@ import sys
 import aiohttp
 
 from assay.deepscan.node import Node, NodeOptions
-from assay.deepscan.registry import RegistryClient
+from assay.deepscan.registry_client import RegistryClient
 from assay.model.clock import Clock
 from assay.model.ids import new_id
 from tests.support.deepscan.scripted import a_tool
 
 
 async def main(url: str, key: str) -> None:
-    """Until it is killed."""
+    """Work until killed."""
     async with aiohttp.ClientSession() as session:
         registry = RegistryClient(url, session, key, key, Clock())
         node = Node(registry, [a_tool()], NodeOptions(new_id(), "hanging", "1", poll_seconds=0.2))

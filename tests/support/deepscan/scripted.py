@@ -1,11 +1,11 @@
-"""A tool for tests: a small program that looks for words, and misbehaves where a skill tells it to."""
+"""A scan tool for tests: a small program that finds words and misbehaves on command of a skill."""
 
 import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from assay.deepscan.tool import Reading, Tool, ToolFailed
+from assay.deepscan.tool import Tool, ToolFailed, ToolReport
 from assay.model.deep_scan import DeepTool
 from assay.model.finding import Finding, Severity
 
@@ -26,32 +26,31 @@ CANARY = ("canary.txt", b"FIND low")
 
 
 def a_tool(name: DeepTool = DeepTool.SEMGREP, version: str = "1.0", program: str = PROGRAM) -> Tool:
-    """It finds lines with `FIND severity`."""
+    """Return a tool that finds lines with `FIND severity`."""
     python = str(Path(sys.executable).resolve())
     return Tool(
         name=name,
         version=version,
-        program=lambda _place: [python, "-I", "-c", program],
+        program=lambda _workspace: [python, "-I", "-c", program],
         read=_read,
-        good_exits=frozenset({0}),
+        success_codes=frozenset({0}),
         kinds=None,
         canary=CANARY,
     )
 
 
 def a_finding(severity: Severity, line: int = 1) -> Finding:
-    """What it says of a line."""
     return Finding(f"test.{severity}", "test", severity, 0.95, "", line, "", "Found it.", "Remove it.")
 
 
 def without_canary(tool: Tool) -> Tool:
-    """The same, in which there is nothing to be found for sure."""
+    """Return the tool with a canary that it does not find."""
     return replace(tool, canary=("canary.txt", b"nothing"))
 
 
-def _read(output: bytes) -> Reading:
+def _read(output: bytes) -> ToolReport:
     try:
-        said = json.loads(output)
+        decoded = json.loads(output)
     except ValueError:
         raise ToolFailed("its report cannot be read") from None
-    return Reading([(path, a_finding(Severity(severity), line)) for path, line, severity in said])
+    return ToolReport([(path, a_finding(Severity(severity), line)) for path, line, severity in decoded])

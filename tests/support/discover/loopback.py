@@ -1,4 +1,4 @@
-"""Small web servers on loopback, for what is not GitHub: npm, other registries, lists."""
+"""Small web servers on loopback for services other than GitHub: npm, other registries, lists."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ Answer = Callable[[Mapping[str, str]], Any]
 
 @asynccontextmanager
 async def serving(routes: Mapping[str, Answer]) -> AsyncIterator[str]:
-    """Answers GET with JSON, or with text or a redirect where a route gives one; gives its address."""
+    """Serve GET routes as JSON, or as the response that a route returns; yield the base URL."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         route = routes.get(request.path)

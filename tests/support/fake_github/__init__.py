@@ -1,4 +1,4 @@
-"""A faithful GitHub on loopback, for tests and benchmarks; it knows nothing of the rest of assay."""
+"""A fake GitHub on loopback for tests and benchmarks; it does not import Assay."""
 
 from tests.support.fake_github.calls import Call
 from tests.support.fake_github.git_objects import FakeFile

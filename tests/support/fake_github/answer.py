@@ -1,4 +1,4 @@
-"""An answer on its way to the client, and the ones GitHub gives again and again."""
+"""Responses, and the common error responses of GitHub."""
 
 import hashlib
 import json
@@ -17,23 +17,23 @@ HTML_TYPE: Header = (b"content-type", b"text/html; charset=utf-8")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers and body; the rate limit's headers are added for each call."""
+    """Status, headers and body; rate limit headers are added per call."""
 
     status: int
     body: bytes = b""
     headers: tuple[Header, ...] = ()
     digest: bytes = b""
-    """Of the body, when the answer can be asked for conditionally."""
+    """Digest of the body, if the response supports conditional requests."""
     plain_etag: bytes = b""
-    """Where the ETag is not opaque but says something, and is the same for everybody."""
+    """An ETag that is meaningful and equal for all tokens."""
     streamed: bool = False
-    """Without Content-Length, in chunks."""
+    """Sent in chunks without Content-Length."""
     hang_up_after_bytes: int | None = None
-    """Close the connection when so much of the body was sent."""
+    """Close the connection after this many bytes of the body."""
 
 
 class Handled(NamedTuple):
-    """What a request came to: the answer, its route's name, and whether it cost a call of the API."""
+    """A response with its route, and whether it was charged to a rate limit."""
 
     route: str
     answer: Answer
@@ -42,24 +42,24 @@ class Handled(NamedTuple):
 
 
 def json_answer(status: int, value: object, *headers: Header, conditional: bool = False) -> Answer:
-    """JSON; a conditional answer carries an ETag."""
+    """Build a JSON response; a conditional one carries an ETag."""
     body = json.dumps(value, separators=(",", ":")).encode()
     digest = hashlib.sha256(body).digest() if conditional else b""
     return Answer(status, body, (JSON_TYPE, *headers), digest)
 
 
 def problem(status: int, message: str, docs: str = DOCS, **details: object) -> Answer:
-    """An error as the REST API words it."""
+    """Build an error response of the REST API."""
     return json_answer(status, {"message": message, **details, "documentation_url": docs, "status": str(status)})
 
 
 def text_answer(status: int, text: str, *headers: Header) -> Answer:
-    """Plain text, as raw and codeload answer errors."""
+    """Build a plain text response, as raw and codeload send for errors."""
     return Answer(status, text.encode(), (TEXT_TYPE, *headers))
 
 
 def api_redirect(location: str) -> Answer:
-    """Where a renamed repository is now, by its number."""
+    """Build the redirect of a renamed repository, by its id."""
     value = {
         "message": "Moved Permanently",
         "url": location,
@@ -70,12 +70,12 @@ def api_redirect(location: str) -> Answer:
 
 @lru_cache(maxsize=10_000)
 def etag_of(digest: bytes, token: str | None) -> bytes:
-    """The opaque part of an answer's ETag; GitHub's differ from token to token."""
+    """Return the opaque part of an ETag; GitHub's differ between tokens."""
     return hashlib.sha256(digest + (token or "").encode()).hexdigest().encode()
 
 
 NO_ANSWER = Answer(status=0)
-"""The connection is closed before anything was said."""
+"""The connection is closed without a response."""
 NOT_FOUND = problem(404, "Not Found")
 EMPTY_REPOSITORY = problem(409, "Git Repository is empty.")
 BAD_CREDENTIALS = problem(401, "Bad credentials")

@@ -1,4 +1,4 @@
-"""The door of the REST API: who asks, what it costs, and whether it was asked before."""
+"""The REST API: authentication, rate limits and conditional requests."""
 
 from tests.support.fake_github.answer import (
     BAD_CREDENTIALS,
@@ -28,30 +28,30 @@ _ANONYMOUS_HINT = (
 
 
 def answer_api(world: FakeGitHub, request: Request) -> Handled:
-    """Answer a request to the API and charge it to the token or client that made it."""
+    """Respond to an API request and charge it to its token or client."""
     route = _route(request.parts)
     if route == "installation" and request.method == "POST":
-        granted = world.faults.through(route, lambda: world.apps.grant(request, world.limits, world.now()))
+        granted = world.faults.apply(route, lambda: world.apps.grant(request, world.limits, world.now()))
         return Handled(route, granted, _API_HEADERS)
     if route == "check" and request.method == "POST":
-        checked = world.faults.through(route, lambda: world.oauth.check(request, world.limits.knows))
+        checked = world.faults.apply(route, lambda: world.oauth.check(request, world.limits.knows))
         return Handled(route, checked, _API_HEADERS)
     world.apps.expire(world.limits, world.now())
     known = request.token is None or world.limits.knows(request.token)
     allowance = world.limits.allowance(request.token, request.client)
     bucket = _bucket(allowance, request.parts)
-    bucket.turn(world.now())
+    bucket.roll_over(world.now())
     if not request.user_agent:
         return Handled(route, NO_USER_AGENT)
     if route == "rate_limit" and known:
-        answer = world.faults.through(route, lambda: _rate_limit(world, allowance))
+        answer = world.faults.apply(route, lambda: _rate_limit(world, allowance))
         return _handled(route, answer, bucket, charged=False)
     if not known:
         return _handled(route, BAD_CREDENTIALS, bucket, charged=bucket.remaining > 0)
     if bucket.remaining == 0:
         world.calls.refused[bucket.resource] += 1
         return _handled(route, _limit_exceeded(world, request, allowance), bucket, charged=False)
-    answer = world.faults.through(route, lambda: respond(world, request, route))
+    answer = world.faults.apply(route, lambda: respond(world, request, route))
     if answer.plain_etag:
         known = b'"%s"' % answer.plain_etag in request.if_none_match
         found = Answer(304) if known else answer
@@ -111,7 +111,7 @@ def _bucket(allowance: Allowance, parts: list[str]) -> Bucket:
 
 def _rate_limit(world: FakeGitHub, allowance: Allowance) -> Answer:
     for bucket in allowance.buckets():
-        bucket.turn(world.now())
+        bucket.roll_over(world.now())
     resources = {bucket.resource: bucket.describe() for bucket in allowance.buckets()}
     return json_answer(200, {"resources": resources, "rate": resources["core"]})
 

@@ -1,4 +1,4 @@
-"""The ASGI application: finds the host, records the call, and sends or spoils the answer."""
+"""The ASGI application: selects the host, records the call, and sends the response or its fault."""
 
 import asyncio
 import json
@@ -26,32 +26,31 @@ _HOSTS: dict[str, Callable[[FakeGitHub, Request], Handled]] = {
 
 
 class FakeGitHubApp:
-    """Answers for one world. It needs the transport in the scope's state, to hang up on demand."""
+    """Serves one world. It needs the transport in the scope's state to drop connections."""
 
     def __init__(self, world: FakeGitHub) -> None:
         self._world = world
         self._date: tuple[int, Header] = (0, (b"date", b""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         request = read_request(scope)
         if request.method == "POST":
             request.body = await _body(receive)
         handled = self._handle(request)
         delay_seconds = self._world.faults.latency_seconds.get(handled.route)
-        if delay_seconds and await _client_leaves_within(delay_seconds, receive):
+        if delay_seconds and await _client_disconnects_within(delay_seconds, receive):
             return
         answer = handled.answer
         if answer.status == 0:
             scope["state"]["transport"].abort()
-            await _client_leaves(receive)
+            await _client_disconnects(receive)
             return
         await send(self._start(handled))
         if answer.hang_up_after_bytes is not None:
             await send(_part(answer.body[: answer.hang_up_after_bytes], more=True))
-            # Closing, unlike aborting, lets what was written go out first.
+            # Close instead of abort, so that written data is sent first.
             scope["state"]["transport"].close()
-            await _client_leaves(receive)
+            await _client_disconnects(receive)
         elif answer.streamed:
             await _stream(answer.body, send)
         else:
@@ -92,7 +91,7 @@ class FakeGitHubApp:
 
 
 def _control(world: FakeGitHub, request: Request) -> Handled:
-    """The fake's own addresses, which are neither recorded nor GitHub's."""
+    """Respond to the fake's own control URLs, which are not recorded."""
     match request.method, request.path:
         case "GET", "/_calls":
             counts = {**world.calls.by_route, "charged": world.calls.charged}
@@ -124,16 +123,16 @@ async def _body(receive: Receive) -> bytes:
     return b"".join(part.get("body", b"") for part in parts)
 
 
-async def _client_leaves(receive: Receive) -> None:
+async def _client_disconnects(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _client_leaves_within(seconds: float, receive: Receive) -> bool:
-    """Wait, but no longer than there is somebody to answer to: clients give up and servers stop."""
+async def _client_disconnects_within(seconds: float, receive: Receive) -> bool:
+    """Wait; return True early if the client disconnects."""
     try:
         async with asyncio.timeout(seconds):
-            await _client_leaves(receive)
+            await _client_disconnects(receive)
     except TimeoutError:
         return False
     return True

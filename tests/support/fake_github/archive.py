@@ -1,4 +1,4 @@
-"""A commit as the tar.gz that codeload streams, laid out as git-archive does."""
+"""Builds the tar.gz of a commit in the layout of git-archive."""
 
 import gzip
 import io
@@ -12,7 +12,7 @@ _LINK_MODE = "120000"
 
 
 def build_archive(repository_name: str, commit: FakeCommit) -> bytes:
-    """Everything below one folder `{repository}-{sha}/`, the same bytes each time."""
+    """Build a deterministic archive with everything below `{repository}-{sha}/`."""
     mtime = int(datetime.fromisoformat(commit.date).timestamp())
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:

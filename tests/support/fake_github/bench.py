@@ -20,7 +20,7 @@ _SENTENCES = (
 
 @dataclass(frozen=True)
 class BenchShape:
-    """How many repositories, how large, give or take `spread`; the first `renamed` were called `old-{i}/skills`."""
+    """Number and size of repositories; sizes vary by `spread`, and the first `renamed` were named `old-{i}/skills`."""
 
     repositories: int
     skills_per_repository: int
@@ -31,7 +31,7 @@ class BenchShape:
 
 @dataclass(frozen=True)
 class Rates:
-    """What each token may do; nobody meets a limit unless one is given."""
+    """Rate limits of each token; unlimited by default."""
 
     limit: int = UNLIMITED
     search_limit: int = UNLIMITED
@@ -40,7 +40,7 @@ class Rates:
 
 
 def bench_world(shape: BenchShape, tokens: list[str], rates: Rates) -> FakeGitHub:
-    """Repositories `bench-{i}/skills` with skills at `skills/skill-{j}/`."""
+    """Build repositories `bench-{i}/skills` with skills at `skills/skill-{j}/`."""
     world = FakeGitHub(anonymous_limit=UNLIMITED, anonymous_search_limit=UNLIMITED, keep_calls=0)
     world.limits.minute_seconds = rates.minute_seconds
     for token in tokens:

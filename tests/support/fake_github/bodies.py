@@ -1,4 +1,4 @@
-"""What the REST API says of a repository, a commit and a tree."""
+"""JSON bodies of repositories, commits and trees."""
 
 from itertools import islice
 
@@ -10,7 +10,7 @@ Json = dict[str, object]
 
 
 def brief_repository(repository: FakeRepository, base_url: str) -> Json:
-    """The short form, which code search gives."""
+    """Return the short form used by code search."""
     return {
         "id": repository.id,
         "name": repository.name,
@@ -25,7 +25,7 @@ def brief_repository(repository: FakeRepository, base_url: str) -> Json:
 
 
 def full_repository(repository: FakeRepository, base_url: str) -> Json:
-    """The long form, of the repository itself and of repository search."""
+    """Return the long form used by the repository endpoint and repository search."""
     return brief_repository(repository, base_url) | {
         "created_at": repository.created_at,
         "updated_at": repository.pushed_at,
@@ -43,7 +43,7 @@ def full_repository(repository: FakeRepository, base_url: str) -> Json:
 
 
 def commit_body(repository: FakeRepository, commit: FakeCommit, base_url: str) -> Json:
-    """A commit without its list of files."""
+    """Return a commit without its list of files."""
     api_url = _api_url(repository, base_url)
     person = {
         "name": commit.author,
@@ -65,7 +65,7 @@ def commit_body(repository: FakeRepository, commit: FakeCommit, base_url: str) -
 
 
 def tree_body(repository: FakeRepository, tree: Tree, sha: str, recursive: bool, base_url: str) -> Json:
-    """A folder's entries, with all below it if recursive, as far as the repository's limit allows."""
+    """Return the entries of a folder, recursively if requested, truncated at the repository's limit."""
     url = f"{_api_url(repository, base_url)}/git"
     listed = tree.walk(sha) if recursive else ((entry.name, entry) for entry in tree.folders[sha])
     entries = [_entry(path, entry, url) for path, entry in islice(listed, repository.tree_limit)]

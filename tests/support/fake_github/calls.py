@@ -1,4 +1,4 @@
-"""Who asked what: the calls the fake answered, for tests and benchmarks to count."""
+"""The log of calls, for tests and benchmarks to count."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,29 +24,28 @@ ROUTES = (
 
 
 class Call(NamedTuple):
-    """One request and how it ended; status 0 means the connection was dropped unanswered."""
+    """A request and its outcome; status 0 means that the connection was dropped."""
 
     host: str
-    """The prefix it came to: api, raw, codeload or web."""
+    """The URL prefix: api, raw, codeload or web."""
     route: str
     path: str
     status: int
     token: str | None
     authorization: bool
-    """Whether an Authorization header of any form arrived."""
+    """True if there was an Authorization header of any form."""
     charged: bool
-    """Whether it used up one call of a rate limit."""
+    """True if it was charged to a rate limit."""
 
 
 class CallLog(Sequence[Call]):
-    """The calls in order. Only the first `keep` are held, for long benchmarks; the counts are exact."""
+    """Calls in order. Only the first `keep` are stored, for long benchmarks; the counts are exact."""
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
         self.clear()
 
     def record(self, call: Call) -> None:
-        """Add a call."""
         self.by_route[call.route] += 1
         self.charged += call.charged
         if call.charged:
@@ -55,13 +54,12 @@ class CallLog(Sequence[Call]):
             self._calls.append(call)
 
     def clear(self) -> None:
-        """Start counting from nothing."""
         self._calls: list[Call] = []
         self.by_route: Counter[str] = Counter()
         self.charged = 0
         self.by_token: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-        """Calls that came although the limit of their resource was used up."""
+        """Calls made although the limit of their resource was exhausted."""
 
     @overload
     def __getitem__(self, index: int) -> Call: ...

@@ -1,4 +1,4 @@
-"""A commit: files, their tree and a sha, all following from the content."""
+"""Commits: files, their tree, and a SHA derived from the content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Changes = Mapping[str, Content | None]
 
 @dataclass(frozen=True)
 class FakeCommit:
-    """One state of a repository's files."""
+    """A commit with all files of the repository."""
 
     sha: str
     parent: "FakeCommit | None"
@@ -24,7 +24,7 @@ class FakeCommit:
 
 
 def commit_files(parent: FakeCommit | None, changes: Changes, date: datetime, author: str, message: str) -> FakeCommit:
-    """The next commit; the same arguments give the same sha."""
+    """Create the next commit; equal arguments give equal SHAs."""
     files = dict(parent.files) if parent else {}
     for path, content in changes.items():
         if content is None:

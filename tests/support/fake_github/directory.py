@@ -1,4 +1,4 @@
-"""Which repository a name or number leads to, through renames, deletions and names used again."""
+"""Lookup of repositories by name or id, with renames, deletions and reused names."""
 
 from collections.abc import Collection
 
@@ -8,7 +8,7 @@ _FIRST_ID = 10_001
 
 
 class Directory:
-    """All repositories, found by number or by any spelling of a name."""
+    """All repositories by id and by case-insensitive name."""
 
     def __init__(self) -> None:
         self.next_id = _FIRST_ID
@@ -17,27 +17,25 @@ class Directory:
         self._moved: dict[str, FakeRepository] = {}
 
     def all(self) -> Collection[FakeRepository]:
-        """Those that are not deleted, oldest first."""
+        """Return all repositories that are not deleted, oldest first."""
         return self._by_id.values()
 
     def find(self, full_name: str) -> tuple[FakeRepository | None, bool]:
-        """The repository of a name, and whether that name is an old one."""
+        """Return the repository of a name, and whether that name is a former one."""
         key = full_name.lower()
         repository = self._by_name.get(key)
         return (repository, False) if repository else (self._moved.get(key), True)
 
     def find_by_id(self, number: int) -> FakeRepository | None:
-        """The repository of a number, whatever its name."""
         return self._by_id.get(number)
 
     def add(self, repository: FakeRepository) -> None:
-        """Enter a new repository."""
         self._take_name(repository, repository.full_name)
         self._by_id[repository.id] = repository
         self.next_id += 1
 
     def move(self, repository: FakeRepository, full_name: str) -> None:
-        """Enter it under another name; the old one leads to it still."""
+        """Rename a repository; the former name redirects to it."""
         old = repository.full_name.lower()
         self._take_name(repository, full_name)
         if old != full_name.lower():
@@ -46,7 +44,7 @@ class Directory:
         repository.full_name = full_name
 
     def remove(self, repository: FakeRepository) -> None:
-        """Strike it out, with the old names that led to it."""
+        """Remove a repository and the former names that redirect to it."""
         del self._by_name[repository.full_name.lower()]
         del self._by_id[repository.id]
         self._moved = {name: other for name, other in self._moved.items() if other is not repository}

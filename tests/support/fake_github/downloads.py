@@ -1,4 +1,4 @@
-"""The hosts beside the API, which no rate limit counts: raw files, archives and web pages."""
+"""The hosts without rate limits: raw files, archives and web pages."""
 
 import hashlib
 from collections.abc import Callable
@@ -22,28 +22,28 @@ Download = Callable[[FakeRepository, list[str]], Answer]
 
 
 def answer_raw(world: FakeGitHub, request: Request) -> Handled:
-    """`/raw/{owner}/{repository}/{ref}/{path}`: a file's bytes."""
+    """Serve a file at `/raw/{owner}/{repository}/{ref}/{path}`."""
     return _answer(world, request, "raw", _raw)
 
 
 def answer_codeload(world: FakeGitHub, request: Request) -> Handled:
-    """`/codeload/{owner}/{repository}/tar.gz/{ref}`: a commit's archive."""
+    """Serve an archive at `/codeload/{owner}/{repository}/tar.gz/{ref}`."""
     return _answer(world, request, "archive", _archive)
 
 
 def answer_web(world: FakeGitHub, request: Request) -> Handled:
-    """`/web/{owner}/{repository}`: a page that says it is there; `/web/login/oauth/…`: signing in."""
+    """Serve a repository page at `/web/{owner}/{repository}`, and sign-in at `/web/login/oauth/…`."""
     match request.parts[1:]:
         case ["login", "oauth", "authorize"]:
-            asked = world.faults.through("authorize", lambda: world.oauth.authorize(request, world.now()))
-            return Handled("authorize", asked)
+            query = world.faults.apply("authorize", lambda: world.oauth.authorize(request, world.now()))
+            return Handled("authorize", query)
         case ["login", "oauth", "access_token"]:
-            return Handled("token", world.faults.through("token", lambda: world.exchange(request)))
+            return Handled("token", world.faults.apply("token", lambda: world.exchange(request)))
     return _answer(world, request, "web", _page)
 
 
 def _answer(world: FakeGitHub, request: Request, route: str, download: Download) -> Handled:
-    answer = world.faults.through(route, lambda: _look_up(world, request, download))
+    answer = world.faults.apply(route, lambda: _look_up(world, request, download))
     if not answer.digest:
         return Handled(route, answer)
     etag = b'"%s"' % answer.digest.hex().encode()
@@ -57,7 +57,7 @@ def _look_up(world: FakeGitHub, request: Request, download: Download) -> Answer:
         return TEXT_NOT_FOUND
     host, owner, name, *rest = request.parts
     repository, moved = world.directory.find(f"{owner}/{name}")
-    # Beside the API bad credentials are as good as none.
+    # These hosts ignore bad credentials.
     reader = request.token if request.token and world.limits.knows(request.token) else None
     if repository is None or not repository.visible_to(reader):
         return TEXT_NOT_FOUND
@@ -72,7 +72,7 @@ def _raw(repository: FakeRepository, rest: list[str]) -> Answer:
     if commit is None or path not in commit.files:
         return TEXT_NOT_FOUND
     content = commit.files[path].content
-    return repository.remembered(("raw", commit.sha, path), lambda: _raw_file(content))
+    return repository.cached(("raw", commit.sha, path), lambda: _raw_file(content))
 
 
 def _raw_file(content: bytes) -> Answer:
@@ -81,7 +81,7 @@ def _raw_file(content: bytes) -> Answer:
 
 
 def _split_ref(repository: FakeRepository, rest: list[str]) -> tuple[FakeCommit | None, str]:
-    # A branch's name may hold slashes, so the shortest beginning that is a ref is taken for it.
+    # A branch name may contain slashes, so use the shortest prefix that is a ref.
     for length in range(1, len(rest)):
         commit = repository.resolve("/".join(rest[:length]))
         if commit is not None:
@@ -93,12 +93,12 @@ def _archive(repository: FakeRepository, rest: list[str]) -> Answer:
     commit = repository.resolve("/".join(rest[1:])) if rest[:1] in (["tar.gz"], ["legacy.tar.gz"]) else None
     if commit is None:
         return TEXT_NOT_FOUND
-    return remembered_archive(repository, commit)
+    return cached_archive(repository, commit)
 
 
-def remembered_archive(repository: FakeRepository, commit: FakeCommit) -> Answer:
-    """A commit's archive, streamed; built at most once."""
-    return repository.remembered(("archive", commit.sha), lambda: _packed(repository, commit))
+def cached_archive(repository: FakeRepository, commit: FakeCommit) -> Answer:
+    """Return the archive of a commit as a streamed response; build it at most once."""
+    return repository.cached(("archive", commit.sha), lambda: _packed(repository, commit))
 
 
 def _packed(repository: FakeRepository, commit: FakeCommit) -> Answer:

@@ -20,7 +20,7 @@ from tests.support.fake_github.world import FakeGitHub
 
 
 def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
-    """The answer of a route to somebody who may ask."""
+    """Respond to an authenticated and admitted API request."""
     if request.method not in ("GET", "HEAD") or route == "unknown":
         return NOT_FOUND
     if route == "user":
@@ -56,7 +56,7 @@ def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
 
 
 def _repository(world: FakeGitHub, repository: FakeRepository) -> Answer:
-    return repository.remembered(
+    return repository.cached(
         "repo", lambda: json_answer(200, full_repository(repository, world.base_url), conditional=True)
     )
 
@@ -69,7 +69,7 @@ def _commit(world: FakeGitHub, repository: FakeRepository, ref: str, *, only_sha
         return problem(422, f"No commit found for SHA: {ref}", f"{DOCS}/commits/commits#get-a-commit")
     if only_sha:
         return Answer(200, commit.sha.encode(), (SHA_TYPE,), plain_etag=commit.sha.encode())
-    return repository.remembered(
+    return repository.cached(
         ("commit", commit.sha),
         lambda: json_answer(200, commit_body(repository, commit, world.base_url), conditional=True),
     )
@@ -87,7 +87,7 @@ def _tree(world: FakeGitHub, repository: FakeRepository, ref: str, recursive: bo
         if found is None:
             return NOT_FOUND
         tree, sha = found, ref
-    return repository.remembered(
+    return repository.cached(
         ("tree", sha, recursive),
         lambda: json_answer(200, tree_body(repository, tree, sha, recursive, world.base_url), conditional=True),
     )

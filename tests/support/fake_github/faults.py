@@ -1,4 +1,4 @@
-"""Failures on demand: what should go wrong next, route by route."""
+"""Faults that tests inject, per route."""
 
 from collections import deque
 from collections.abc import Callable
@@ -19,35 +19,33 @@ _SECONDARY_LIMIT_DOCS = (
 
 @dataclass
 class Fault:
-    """A change to the next answers of a route; `times` None lasts until healed."""
+    """A change to the next responses of a route; `times` None lasts until `clear`."""
 
     times: int | None
     answer: Callable[[Callable[[], Answer]], Answer]
-    """Makes the answer, from the route's own if it asks for it."""
+    """Builds the response; its argument returns the regular one."""
 
 
 class Faults:
-    """The faults that wait, first come first served, and the delays."""
+    """Queued faults, applied in order, and delays."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[Fault]] = {}
         self.latency_seconds: dict[str, float] = {}
         self.every: int | None = None
-        """Each so-many-th answer of the API is an error."""
+        """Every n-th API response is an error."""
         self._answered = 0
 
     def add(self, route: str, fault: Fault) -> None:
-        """Let a fault wait for its turn."""
         self._waiting.setdefault(route, deque()).append(fault)
 
     def clear(self) -> None:
-        """Everything works again, at once."""
         self._waiting.clear()
         self.latency_seconds.clear()
         self.every = None
 
-    def through(self, route: str, respond: Callable[[], Answer]) -> Answer:
-        """The route's answer, or what the next fault makes of it."""
+    def apply(self, route: str, respond: Callable[[], Answer]) -> Answer:
+        """Return the regular response, or that of the next fault."""
         self._answered += 1
         if self.every and self._answered % self.every == 0 and route not in _PLAIN_ROUTES:
             return problem(502, "Server Error")
@@ -63,29 +61,29 @@ class Faults:
 
 
 def failure(route: str, status: int, times: int | None, retry_after: int | None, body: bytes | None) -> Fault:
-    """An error answer instead of the real one."""
+    """Replace the response by an error."""
     message = "Server Error" if status >= 500 else "Failed on demand"
     answer = text_answer(status, message) if route in _PLAIN_ROUTES else problem(status, message)
     if body is not None:
         answer = replace(answer, body=body)
-    return _instead(times, replace(answer, headers=answer.headers + _retry_after(retry_after)))
+    return _replacement(times, replace(answer, headers=answer.headers + _retry_after(retry_after)))
 
 
 def secondary_limit(times: int | None, retry_after: int | None) -> Fault:
-    """GitHub's refusal of a client that is too quick."""
+    """Replace the response by GitHub's secondary rate limit."""
     answer = problem(403, _SECONDARY_LIMIT_MESSAGE, _SECONDARY_LIMIT_DOCS)
-    return _instead(times, replace(answer, headers=answer.headers + _retry_after(retry_after)))
+    return _replacement(times, replace(answer, headers=answer.headers + _retry_after(retry_after)))
 
 
 def dropped_connection(times: int | None, after_bytes: int | None) -> Fault:
-    """The connection closes: before any answer, or within the body."""
+    """Close the connection before the response, or within its body."""
     if after_bytes is None:
-        return _instead(times, NO_ANSWER)
+        return _replacement(times, NO_ANSWER)
     return Fault(times, lambda respond: replace(respond(), hang_up_after_bytes=after_bytes))
 
 
 def truncation(times: int | None, keep_bytes: int | None) -> Fault:
-    """An answer that ends properly but has lost its end; half of it when nothing else is said."""
+    """Cut the body short, by default in half, but end the response properly."""
 
     def cut(respond: Callable[[], Answer]) -> Answer:
         answer = respond()
@@ -95,7 +93,7 @@ def truncation(times: int | None, keep_bytes: int | None) -> Fault:
     return Fault(times, cut)
 
 
-def _instead(times: int | None, answer: Answer) -> Fault:
+def _replacement(times: int | None, answer: Answer) -> Fault:
     return Fault(times, lambda _respond: answer)
 
 

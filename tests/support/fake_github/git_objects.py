@@ -1,4 +1,4 @@
-"""Git's own object names, so that every sha the fake gives out is the one git would give."""
+"""Git object names: every SHA of the fake equals the one that git would compute."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -18,12 +18,11 @@ class FakeFile:
 
     @cached_property
     def sha(self) -> str:
-        """The name of its blob."""
         return hash_object("blob", self.content)
 
 
 class Entry(NamedTuple):
-    """One line of a tree; only blobs have a size."""
+    """An entry of a tree; only blobs have a size."""
 
     name: str
     mode: str
@@ -34,13 +33,13 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """A root folder and every folder below it, by sha."""
+    """A root folder and every folder below it, by SHA."""
 
     sha: str
     folders: Mapping[str, tuple[Entry, ...]]
 
     def walk(self, sha: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
-        """Every entry below a folder with its path, a folder before what it holds."""
+        """Yield every entry below a folder with its path, folders before their content."""
         for entry in self.folders[sha]:
             path = prefix + entry.name
             yield path, entry
@@ -49,19 +48,17 @@ class Tree:
 
 
 def hash_object(kind: str, data: bytes) -> str:
-    """The sha git gives to an object."""
     header = f"{kind} {len(data)}\0".encode()
     return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
 
 
 def build_tree(files: Mapping[str, FakeFile]) -> Tree:
-    """The folders that hold these files, each under its own sha."""
     folders: dict[str, tuple[Entry, ...]] = {}
     return Tree(_add_folder(files, folders), folders)
 
 
 def hash_commit(tree: str, parent: str | None, author: str, timestamp: int, message: str) -> str:
-    """The sha of a commit; author and committer are the same."""
+    """Return the SHA of a commit whose author is also its committer."""
     signature = f"{author} <{author}@users.noreply.github.com> {timestamp} +0000"
     parent_line = f"parent {parent}\n" if parent else ""
     text = f"tree {tree}\n{parent_line}author {signature}\ncommitter {signature}\n\n{message}\n"
@@ -72,7 +69,7 @@ def _add_folder(files: Mapping[str, FakeFile], folders: dict[str, tuple[Entry, .
     entries = [_blob(name, file) for name, file in files.items() if "/" not in name]
     for name, below in _subfolders(files).items():
         entries.append(Entry(name, FOLDER_MODE, "tree", _add_folder(below, folders), None))
-    # Git sorts a folder as if its name ended with a slash.
+    # Git sorts folders as if their names ended with a slash.
     entries.sort(key=lambda entry: entry.name + "/" * (entry.type == "tree"))
     data = b"".join(f"{entry.mode.lstrip('0')} {entry.name}\0".encode() + bytes.fromhex(entry.sha) for entry in entries)
     sha = hash_object("tree", data)

@@ -1,4 +1,4 @@
-"""GitHub's primary rate limits: a bucket for each resource, for each token and each anonymous client."""
+"""GitHub's primary rate limits: one bucket per resource for each token and anonymous client."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MINUTE_SECONDS = 60
 
 @dataclass
 class Bucket:
-    """So many calls in a window that begins with the first of them."""
+    """A number of calls in a window that starts with the first call."""
 
     resource: str
     limit: int
@@ -22,11 +22,10 @@ class Bucket:
 
     @property
     def remaining(self) -> int:
-        """Calls left in this window."""
         return max(0, self.limit - self.used)
 
-    def turn(self, now: float) -> None:
-        """Begin a new window if the old one is over."""
+    def roll_over(self, now: float) -> None:
+        """Start a new window if the current one has ended."""
         if self.resets_at == 0.0:
             self.resets_at = self._end(now)
         elif now >= self.resets_at:
@@ -34,11 +33,10 @@ class Bucket:
             self.resets_at = self._end(now)
 
     def _end(self, now: float) -> float:
-        """Windows end with a second, so that the headers can say when."""
+        """Round the end up to a full second, as the headers express it."""
         return math.ceil(now + self.window_seconds)
 
     def headers(self) -> tuple[Header, ...]:
-        """What GitHub tells of the bucket with each answer."""
         return (
             (b"x-ratelimit-limit", b"%d" % self.limit),
             (b"x-ratelimit-remaining", b"%d" % self.remaining),
@@ -48,7 +46,7 @@ class Bucket:
         )
 
     def describe(self) -> dict[str, object]:
-        """The bucket as `/rate_limit` shows it."""
+        """Return the bucket in the format of `/rate_limit`."""
         return {
             "limit": self.limit,
             "used": self.used,
@@ -64,23 +62,22 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What one token, or one anonymous client, may do."""
+    """The buckets of one token or anonymous client."""
 
     owner: str
-    """As GitHub names it when the limit is exceeded."""
+    """The name in GitHub's rate limit error."""
     core: Bucket
     search: Bucket
     code_search: Bucket
 
     def buckets(self) -> tuple[Bucket, ...]:
-        """All of them."""
         return self.core, self.search, self.code_search
 
 
 def grant(
     owner: str, core: int, search: int, code_search: int, used: int = 0, minute_seconds: int = MINUTE_SECONDS
 ) -> Allowance:
-    """An allowance with fresh windows, of which `used` core calls are gone already."""
+    """Create an allowance with new windows, with `used` core calls already made."""
     return Allowance(
         owner,
         Bucket("core", core, HOUR_SECONDS, used),
@@ -90,38 +87,36 @@ def grant(
 
 
 class Limits:
-    """All allowances of the world."""
+    """The allowances of all tokens and anonymous clients."""
 
     def __init__(self, anonymous_limit: int, anonymous_search_limit: int) -> None:
         self.minute_seconds = MINUTE_SECONDS
-        """The window of the searches of tokens that are added from now on."""
+        """Length of the search window of tokens added later."""
         self.limit_anonymous(anonymous_limit, anonymous_search_limit)
         self._tokens: dict[str, Allowance] = {}
 
     def limit_anonymous(self, limit: int, search_limit: int) -> None:
-        """Give every anonymous client a new allowance."""
+        """Set the limits of anonymous clients and reset their windows."""
         self._anonymous_limits = limit, search_limit
         self._clients: dict[str, Allowance] = {}
 
     def add_token(self, token: str, limit: int, search_limit: int, code_search_limit: int, used: int) -> None:
-        """Accept a token, or give a known one a new allowance."""
+        """Accept a token, or reset the allowance of a known one."""
         owner = f"user ID {1000 + len(self._tokens)}"
         self._tokens[token] = grant(owner, limit, search_limit, code_search_limit, used, self.minute_seconds)
 
     def accept(self, token: str, allowance: Allowance) -> None:
-        """Let a token use an allowance, which others may use too."""
+        """Accept a token that uses an existing, possibly shared, allowance."""
         self._tokens[token] = allowance
 
     def revoke_token(self, token: str) -> None:
-        """Refuse a token from now on."""
         del self._tokens[token]
 
     def knows(self, token: str) -> bool:
-        """Whether a token is valid."""
         return token in self._tokens
 
     def allowance(self, token: str | None, client: str) -> Allowance:
-        """Of the token, or of the client's address when the token is missing or unknown."""
+        """Return the allowance of the token, or of the client's address if the token is missing or unknown."""
         if token is not None and token in self._tokens:
             return self._tokens[token]
         allowance = self._clients.get(client)

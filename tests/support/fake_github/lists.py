@@ -1,4 +1,4 @@
-"""Lists of the REST API: the repositories of an owner, and what happened lately."""
+"""Lists of the REST API: repositories of an owner, and events."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tests.support.fake_github.world import FakeGitHub
 
 
 def answer_owner(world: FakeGitHub, request: Request) -> Answer:
-    """`/orgs/{owner}/repos` and `/users/{owner}/repos`, the last pushed first; an owner without any is not there."""
+    """Respond to `/orgs/{owner}/repos` and `/users/{owner}/repos`; 404 for an owner without repositories."""
     owner = request.parts[2].lower()
     own = [each for each in world.directory.all() if each.owner.lower() == owner]
     if not own or (request.parts[1] == "orgs") != (owner in world.organisations):
@@ -21,7 +21,7 @@ def answer_owner(world: FakeGitHub, request: Request) -> Answer:
 
 
 def answer_events(world: FakeGitHub, request: Request) -> Answer:
-    """`/events`, `/orgs/{owner}/events`, `/users/{owner}/events/public`; an owner without any is not there."""
+    """Respond to `/events`, `/orgs/{owner}/events` and `/users/{owner}/events/public`; 404 for an owner without events."""
     owner = request.parts[2].lower() if len(request.parts) > 2 else None
     events = [each for each in reversed(world.events) if owner in (None, str(each["org"]).lower())]
     if owner and (not events or (request.parts[1] == "orgs") != (owner in world.organisations)):

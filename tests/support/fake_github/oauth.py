@@ -1,4 +1,4 @@
-"""Signing in with GitHub: the page that asks, the exchange of its code, and whose and for whom a token is."""
+"""Sign-in with GitHub: the consent page, the exchange of its code, and checks of tokens."""
 
 import base64
 import hashlib
@@ -28,7 +28,7 @@ REQUIRES_AUTHENTICATION = problem(401, "Requires authentication")
 
 @dataclass(frozen=True)
 class OAuthApp:
-    """An application that was registered with GitHub."""
+    """An OAuth application registered with GitHub."""
 
     client_id: str
     client_secret: str
@@ -37,7 +37,7 @@ class OAuthApp:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account there."""
+    """A GitHub account."""
 
     id: int
     login: str
@@ -45,7 +45,7 @@ class Person:
 
 @dataclass(frozen=True)
 class _Grant:
-    """What a code stands for until it is used."""
+    """The authorisation behind a code that has not been exchanged."""
 
     app: OAuthApp
     person: Person
@@ -56,39 +56,41 @@ class _Grant:
 
 @dataclass
 class OAuth:
-    """Applications, the person at the browser, and what was granted."""
+    """Applications, the person in the browser, and issued tokens."""
 
     apps: dict[str, OAuthApp] = field(default_factory=dict)
     visitor: Person | None = None
-    """Who is signed in at GitHub in the browser that comes."""
+    """The person who is signed in to GitHub in the browser."""
     visitor_denies: bool = False
-    given: dict[str, tuple[OAuthApp, Person]] = field(default_factory=dict)
-    """By token: to which application, and of whom."""
+    issued: dict[str, tuple[OAuthApp, Person]] = field(default_factory=dict)
+    """By token: its application and person."""
     _grants: dict[str, _Grant] = field(default_factory=dict)
 
     def authorize(self, request: Request, now: float) -> Answer:
-        """The page that asks, as a browser sees it: somebody who is signed in presses the button at once."""
-        asked = request.parameters()
-        app = self.apps.get(asked.get("client_id", ""))
+        """Handle the consent page; a person who is signed in consents immediately."""
+        query = request.parameters()
+        app = self.apps.get(query.get("client_id", ""))
         if app is None:
             return TEXT_NOT_FOUND
-        redirect_uri = asked.get("redirect_uri", app.callback_url)
+        redirect_uri = query.get("redirect_uri", app.callback_url)
         if not _is_below(redirect_uri, app.callback_url):
-            return _back(app.callback_url, asked, error="redirect_uri_mismatch", error_uri=_AUTHORIZE_DOCS)
-        if asked.get("code_challenge_method", "S256") != "S256":
-            return _back(redirect_uri, asked, error="invalid_request", error_uri=_AUTHORIZE_DOCS)
+            return _redirect_back(app.callback_url, query, error="redirect_uri_mismatch", error_uri=_AUTHORIZE_DOCS)
+        if query.get("code_challenge_method", "S256") != "S256":
+            return _redirect_back(redirect_uri, query, error="invalid_request", error_uri=_AUTHORIZE_DOCS)
         if self.visitor is None:
             return Answer(200, b"<!doctype html><title>Sign in to GitHub</title>", (HTML_TYPE,))
         if self.visitor_denies:
-            said = "The user has denied your application access."
-            return _back(redirect_uri, asked, error="access_denied", error_description=said, error_uri=_AUTHORIZE_DOCS)
+            fields = "The user has denied your application access."
+            return _redirect_back(
+                redirect_uri, query, error="access_denied", error_description=fields, error_uri=_AUTHORIZE_DOCS
+            )
         code = secrets.token_hex(10)
-        challenge = asked.get("code_challenge")
+        challenge = query.get("code_challenge")
         self._grants[code] = _Grant(app, self.visitor, redirect_uri, challenge, now + CODE_SECONDS)
-        return _back(redirect_uri, asked, code=code)
+        return _redirect_back(redirect_uri, query, code=code)
 
     def exchange(self, request: Request, now: float) -> tuple[Answer, str | None]:
-        """A token for a code, once. A refusal has status 200, as GitHub's."""
+        """Exchange a code for a token, once. Refusals have status 200, as on GitHub."""
         if request.method != "POST":
             return TEXT_NOT_FOUND, None
         form = {name: values[-1] for name, values in parse_qs(request.body.decode()).items()}
@@ -100,32 +102,31 @@ class OAuth:
             return _refuse(request, "bad_verification_code"), None
         if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
             return _refuse(request, "redirect_uri_mismatch"), None
-        token = self.give(app, grant.person)
-        return _say(request, {"access_token": token, "token_type": "bearer", "scope": ""}), token
+        token = self.issue_token(app, grant.person)
+        return _respond(request, {"access_token": token, "token_type": "bearer", "scope": ""}), token
 
-    def give(self, app: OAuthApp, person: Person) -> str:
-        """A new token."""
+    def issue_token(self, app: OAuthApp, person: Person) -> str:
         token = f"gho_{secrets.token_hex(18)}"
-        self.given[token] = app, person
+        self.issued[token] = app, person
         return token
 
     def user(self, token: str | None) -> Answer:
-        """`/user`: who the token is of, whichever application it was given to."""
-        if token not in self.given:
+        """Handle `/user`, which accepts tokens of any application."""
+        if token not in self.issued:
             return REQUIRES_AUTHENTICATION
-        return json_answer(200, _user(self.given[token][1]))
+        return json_answer(200, _user(self.issued[token][1]))
 
     def check(self, request: Request, is_good: Callable[[str], bool]) -> Answer:
-        """`POST /applications/{client_id}/token`: for an application that proves itself, of its own tokens."""
+        """Handle `POST /applications/{client_id}/token`: an authenticated application checks one of its own tokens."""
         app = self.apps.get(request.parts[2])
         if app is None or request.token != _basic(app):
             return REQUIRES_AUTHENTICATION
         token = str(json.loads(request.body).get("access_token", ""))
-        to, person = self.given.get(token, (None, None))
+        to, person = self.issued.get(token, (None, None))
         if to != app or person is None or not is_good(token):
             return NOT_FOUND
-        said = {"id": 1, "token": token, "scopes": [], "app": {"client_id": app.client_id}, "user": _user(person)}
-        return json_answer(200, said)
+        fields = {"id": 1, "token": token, "scopes": [], "app": {"client_id": app.client_id}, "user": _user(person)}
+        return json_answer(200, fields)
 
 
 def _user(person: Person) -> dict[str, object]:
@@ -136,22 +137,22 @@ def _basic(app: OAuthApp) -> str:
     return f"Basic {base64.b64encode(f'{app.client_id}:{app.client_secret}'.encode()).decode()}"
 
 
-def _back(redirect_uri: str, asked: dict[str, str], **answer: str) -> Answer:
-    said = answer | ({"state": asked["state"]} if "state" in asked else {})
-    location = f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{urlencode(said)}"
+def _redirect_back(redirect_uri: str, query: dict[str, str], **answer: str) -> Answer:
+    fields = answer | ({"state": query["state"]} if "state" in query else {})
+    location = f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{urlencode(fields)}"
     return text_answer(302, "", (b"location", location.encode()))
 
 
 def _refuse(request: Request, error: str) -> Answer:
     uri = f"{_EXCHANGE_DOCS}/#{error.replace('_', '-')}"
-    return _say(request, {"error": error, "error_description": "Refused on purpose.", "error_uri": uri})
+    return _respond(request, {"error": error, "error_description": "Refused on purpose.", "error_uri": uri})
 
 
-def _say(request: Request, said: dict[str, str]) -> Answer:
-    """In JSON only for who asks for it."""
+def _respond(request: Request, fields: dict[str, str]) -> Answer:
+    """Respond with JSON if the client accepts it, otherwise with a form."""
     if b"json" in request.accept:
-        return json_answer(200, said)
-    return Answer(200, urlencode(said).encode(), ((b"content-type", b"application/x-www-form-urlencoded"),))
+        return json_answer(200, fields)
+    return Answer(200, urlencode(fields).encode(), ((b"content-type", b"application/x-www-form-urlencoded"),))
 
 
 def _proves(verifier: str | None, grant: _Grant) -> bool:
@@ -162,9 +163,9 @@ def _proves(verifier: str | None, grant: _Grant) -> bool:
 
 
 def _is_below(redirect_uri: str, callback_url: str) -> bool:
-    """Host and port must be the registered ones, the path the same or below; loopback ports may differ."""
-    given, registered = urlsplit(redirect_uri), urlsplit(callback_url)
-    is_same_host = given.scheme == registered.scheme and (
-        given.netloc == registered.netloc or given.hostname == registered.hostname == "127.0.0.1"
+    """Check host, port and path prefix against the registered URL; loopback ports may differ."""
+    requested, registered = urlsplit(redirect_uri), urlsplit(callback_url)
+    is_same_host = requested.scheme == registered.scheme and (
+        requested.netloc == registered.netloc or requested.hostname == registered.hostname == "127.0.0.1"
     )
-    return is_same_host and f"{given.path}/".startswith(f"{registered.path.rstrip('/')}/")
+    return is_same_host and f"{requested.path}/".startswith(f"{registered.path.rstrip('/')}/")

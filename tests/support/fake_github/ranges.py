@@ -1,4 +1,4 @@
-"""The ranges of GitHub's search qualifiers: `10..50`, `>=100`, `2026-01-01..*`."""
+"""Ranges in GitHub's search qualifiers: `10..50`, `>=100`, `2026-01-01..*`."""
 
 import operator
 import re
@@ -17,11 +17,10 @@ _SIGNS: dict[str, Comparison] = {
 
 
 class InvalidRangeError(ValueError):
-    """The range is not one GitHub understands."""
+    """A range that GitHub would not accept."""
 
 
 def number_within(value: int, expression: str) -> bool:
-    """Whether a number lies in a range."""
     for compare, bound in _comparisons(expression):
         if not bound.isdecimal():
             raise InvalidRangeError(expression)
@@ -31,7 +30,7 @@ def number_within(value: int, expression: str) -> bool:
 
 
 def date_within(value: str, expression: str) -> bool:
-    """Whether an ISO date lies in a range; a bound without a time of day means the whole day."""
+    """Return whether an ISO date is in a range; a bound without a time means the whole day."""
     for compare, bound in _comparisons(expression):
         if not re.match(r"\d{4}-\d\d-\d\d", bound):
             raise InvalidRangeError(expression)

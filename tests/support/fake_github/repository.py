@@ -1,4 +1,4 @@
-"""A repository of the fake GitHub: its description, its branches and their commits."""
+"""Repositories: metadata, branches and commits."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class FakeRepository:
-    """Set any public field to change what GitHub says; answers made before are forgotten."""
+    """A repository. Setting a public field changes later responses and clears cached ones."""
 
-    # Slots, so that a misspelt field in a test is an error and not a field that nobody reads.
+    # Slots make a misspelt field in a test an error.
     __slots__ = (
         "_answers",
         "_world",
@@ -47,18 +47,18 @@ class FakeRepository:
         self.topics: tuple[str, ...] = ()
         self.private = False
         self.readers: frozenset[str] = frozenset()
-        """Tokens that see the repository although it is private."""
+        """Tokens with access to the private repository."""
         self.archived = False
         self.blocked = False
-        """Taken down for legal reasons: everything answers 451."""
+        """Blocked for legal reasons: all requests get status 451."""
         self.created_at = "2026-01-01T00:00:00Z"
         self.pushed_at = self.created_at
         self.branches: dict[str, FakeCommit] = {}
         self.commits: dict[str, FakeCommit] = {}
         self.archive_override: bytes | None = None
-        """Served by codeload instead of the real archive, whatever the commit."""
+        """Served by codeload instead of the real archive of any commit."""
         self.tree_limit = 100_000
-        """Entries after which a tree is truncated."""
+        """Number of entries after which a tree is truncated."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("_"):
@@ -66,11 +66,11 @@ class FakeRepository:
             return
         with self._world.lock:
             object.__setattr__(self, name, value)
-            self.forget_answers()
-            self._world.forget_searches()
+            self.clear_answers()
+            self._world.clear_searches()
 
     def push(self, changes: Changes, *, branch: str | None = None, message: str = "Change files") -> str:
-        """Commit files (None deletes one) to a branch, by default the default one; gives the new sha."""
+        """Commit files (None deletes one) to a branch, by default the default branch; return the new SHA."""
         with self._world.lock:
             branch = branch or self.default_branch
             parent = self.branches.get(branch) or self.head
@@ -81,64 +81,60 @@ class FakeRepository:
             return commit.sha
 
     def rename(self, full_name: str) -> None:
-        """Give it another name or owner; the old name redirects."""
+        """Change its full name; the former name redirects."""
         with self._world.lock:
             self._world.directory.move(self, full_name)
 
     def delete(self) -> None:
-        """Take it away; its name is free again."""
+        """Delete it; its name can be reused."""
         with self._world.lock:
             self._world.directory.remove(self)
-            self._world.forget_searches()
+            self._world.clear_searches()
 
     @property
     def owner(self) -> str:
-        """The first half of the name."""
         return self.full_name.partition("/")[0]
 
     @property
     def name(self) -> str:
-        """The second half of the name."""
         return self.full_name.partition("/")[2]
 
     @property
     def head(self) -> FakeCommit | None:
-        """The newest commit of the default branch; none in an empty repository."""
+        """The newest commit of the default branch; None if the repository is empty."""
         return self.branches.get(self.default_branch)
 
     @property
     def sha(self) -> str:
-        """The sha of the head."""
         if self.head is None:
             raise LookupError(f"{self.full_name} is empty.")
         return self.head.sha
 
     def resolve(self, ref: str) -> FakeCommit | None:
-        """The commit meant by HEAD, a full sha or a branch, as bare name, heads/x or refs/heads/x."""
+        """Return the commit of HEAD, a full SHA, or a branch given as x, heads/x or refs/heads/x."""
         if ref == "HEAD":
             return self.head
         commit = self.commits.get(ref) or self.branches.get(ref)
         return commit or self.branches.get(ref.removeprefix("refs/").removeprefix("heads/"))
 
     def visible_to(self, token: str | None) -> bool:
-        """Whether a bearer of the token may know that it exists."""
+        """Return whether a client with this token can see the repository."""
         return not self.private or token in self.readers
 
-    def remembered(self, key: object, make: Callable[[], Answer]) -> Answer:
-        """An answer made once and given again until something changes."""
+    def cached(self, key: object, make: Callable[[], Answer]) -> Answer:
+        """Return a response that is cached until the repository changes."""
         answer = self._answers.get(key)
         if answer is None:
             answer = self._answers[key] = make()
         return answer
 
-    def forget_answers(self) -> None:
-        """Make every answer anew."""
+    def clear_answers(self) -> None:
         self._answers.clear()
 
     def allow(self, tokens: Iterable[str]) -> None:
-        """Let more tokens see the repository."""
+        """Give more tokens access to the private repository."""
         self.readers = self.readers | frozenset(tokens)
 
     def _next_date(self) -> datetime:
-        # No clock is asked, so that the shas are the same in every run.
+        # Independent of the clock, so that SHAs are equal in every run.
         return datetime.fromisoformat(self.created_at) + timedelta(minutes=len(self.commits))

@@ -1,4 +1,4 @@
-"""A request as the fake sees it."""
+"""Parsed requests."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ Scope = MutableMapping[str, Any]
 
 @dataclass(slots=True)
 class Request:
-    """The few things GitHub's answers depend on."""
+    """The parts of a request that responses depend on."""
 
     method: str
     path: str
     parts: list[str]
-    """The path without its leading slash, split at slashes; the first names the host."""
+    """The path split at slashes; the first part names the host."""
     query: str
     client: str
     authorization: bool = False
@@ -24,19 +24,18 @@ class Request:
     user_agent: bool = False
     accept: bytes = b""
     body: bytes = b""
-    """Read only of a POST."""
+    """Read for POST only."""
 
     def parameters(self) -> dict[str, str]:
-        """The query's parameters; of a repeated one the last counts."""
+        """Return the query parameters; the last of a repeated one counts."""
         return {name: values[-1] for name, values in parse_qs(self.query).items()}
 
     def query_suffix(self) -> str:
-        """The query with its question mark, or nothing."""
+        """Return the query with its question mark, or an empty string."""
         return f"?{self.query}" if self.query else ""
 
 
 def read_request(scope: Scope) -> Request:
-    """Read a request from its ASGI scope."""
     path: str = scope["path"]
     client = scope["client"][0] if scope["client"] else ""
     query = scope["query_string"].decode("ascii", "replace")
@@ -56,5 +55,5 @@ def read_request(scope: Scope) -> Request:
 
 def _token(authorization: str) -> str | None:
     scheme, _, token = authorization.partition(" ")
-    # An unknown scheme is kept whole, so that it is refused and seen in the record of calls.
+    # Keep an unknown scheme, so that it is refused and visible in the call log.
     return token.strip() if scheme.lower() in ("bearer", "token") else authorization

@@ -1,4 +1,4 @@
-"""The two searches of the REST API, with their pages and their limit of a thousand results."""
+"""Repository and code search, with pages and the limit of 1,000 results."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -26,12 +26,12 @@ Found = TypeVar("Found")
 
 
 def answer_search(world: FakeGitHub, request: Request) -> Answer:
-    """Search repositories or code; the last part of the path says which."""
+    """Respond to a search of repositories or code, depending on the path."""
     code = request.parts[2] == "code"
     if code and request.token is None:
         return problem(401, "Requires authentication", _SEARCH_DOCS, errors=[_error("invalid", _NEEDS_TOKEN)])
     key = (request.path, request.query, request.token, world.incomplete_results)
-    return world.remembered_search(key, lambda: _search(world, request, code))
+    return world.cached_search(key, lambda: _search(world, request, code))
 
 
 def _search(world: FakeGitHub, request: Request, code: bool) -> Answer:
@@ -63,7 +63,7 @@ def _search_repositories(
 ) -> tuple[int, list[Json]]:
     visible = _visible(world, token)
     found = list(
-        world.remembered_hits(
+        world.cached_hits(
             ("repositories", query, token), lambda: [each for each in visible if query.fits_repository(each)]
         )
     )
@@ -74,8 +74,8 @@ def _search_repositories(
             found.sort(key=lambda repository: repository.stars)
     if parameters.get("order", "desc") == "desc":
         found.reverse()
-    shown = _page(found, page, per_page)
-    return len(found), [full_repository(repository, world.base_url) | {"score": 1.0} for repository in shown]
+    page_hits = _page(found, page, per_page)
+    return len(found), [full_repository(repository, world.base_url) | {"score": 1.0} for repository in page_hits]
 
 
 def _search_code(
@@ -86,7 +86,7 @@ def _search_code(
     page: int,
     per_page: int,
 ) -> tuple[int, list[Json]]:
-    found = world.remembered_hits(
+    found = world.cached_hits(
         ("code", query, token),
         lambda: [
             (repository, path)
@@ -98,8 +98,8 @@ def _search_code(
     )
     if parameters.get("order") == "asc":
         found = found[::-1]
-    shown = _page(found, page, per_page)
-    return len(found), [_code_item(repository, path, world.base_url) for repository, path in shown]
+    page_hits = _page(found, page, per_page)
+    return len(found), [_code_item(repository, path, world.base_url) for repository, path in page_hits]
 
 
 def _code_item(repository: FakeRepository, path: str, base_url: str) -> Json:
@@ -123,7 +123,7 @@ def _visible(world: FakeGitHub, token: str | None) -> list[FakeRepository]:
 
 
 def _beyond_cap(page: int, per_page: int, code: bool) -> bool:
-    # Code search refuses the page that would reach past the cap, the others the page that starts past it.
+    # Code search refuses a page that ends past the cap, repository search one that starts past it.
     return page * per_page > _RESULT_CAP if code else (page - 1) * per_page >= _RESULT_CAP
 
 

@@ -1,4 +1,4 @@
-"""What a search asks for, and whether a repository or a file is it."""
+"""Parsing of search queries, and matching of repositories and files."""
 
 import re
 from dataclasses import dataclass
@@ -17,20 +17,19 @@ FILE_QUALIFIERS = frozenset({"filename", "extension", "path", "size", "in", "for
 
 
 class InvalidQueryError(ValueError):
-    """The query is empty, or uses a qualifier the fake does not know: better refused than misunderstood."""
+    """The query is empty or uses a qualifier that the fake does not support."""
 
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """Words and qualifiers, all in lower case."""
+    """Words and qualifiers in lower case."""
 
     words: tuple[str, ...]
     scopes: tuple[tuple[str, str], ...]
-    """Of `org:`, `user:` and `repo:` one must fit, of all others each."""
+    """`org:`, `user:` and `repo:` qualifiers, of which one must match; all other qualifiers must match."""
     qualifiers: tuple[tuple[str, str], ...]
 
     def fits_repository(self, repository: FakeRepository) -> bool:
-        """Whether repository search finds it."""
         text = f"{repository.full_name} {repository.description}".lower()
         return (
             self._in_scope(repository)
@@ -39,7 +38,7 @@ class SearchQuery:
         )
 
     def fits_file(self, repository: FakeRepository, path: str, file: FakeFile) -> bool:
-        """Whether code search finds it; GitHub does not look into large files."""
+        """Return whether code search finds a file; GitHub does not index large files."""
         return (
             self._in_scope(repository)
             and len(file.content) < _SEARCHABLE_BYTES
@@ -61,7 +60,7 @@ class SearchQuery:
 
 
 def read_query(text: str, known: frozenset[str]) -> SearchQuery:
-    """Take a query apart; `known` are the qualifiers it may use beside org, user and repo."""
+    """Parse a query; `known` are the allowed qualifiers besides org, user and repo."""
     words: list[str] = []
     scopes: list[tuple[str, str]] = []
     qualifiers: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""A world served on loopback by uvicorn, in a thread of the test's own process."""
+"""Serves a world on loopback with uvicorn, in a thread of the test process."""
 
 import asyncio
 import socket
@@ -20,12 +20,12 @@ _START_SECONDS = 30
 
 @dataclass(frozen=True)
 class FakeServer:
-    """Where a world is served."""
+    """The address of a served world."""
 
     base_url: str
 
     def urls(self) -> dict[str, str]:
-        """The settings that make assay take this for GitHub."""
+        """Return the settings that make Assay use this server as GitHub."""
         return {
             "ASSAY_GITHUB_API_URL": f"{self.base_url}/api",
             "ASSAY_GITHUB_RAW_URL": f"{self.base_url}/raw",
@@ -35,7 +35,7 @@ class FakeServer:
 
 
 class Listener(uvicorn.Server):
-    """Uvicorn on one loopback socket that starts and stops at once instead of by polling."""
+    """Uvicorn on one loopback socket, with immediate start and stop instead of polling."""
 
     def __init__(self, world: FakeGitHub, port: int = 0) -> None:
         super().__init__(
@@ -52,28 +52,27 @@ class Listener(uvicorn.Server):
                 timeout_keep_alive=75,
             )
         )
-        # The kernel accepts connections from here on, before the event loop runs.
+        # From here on the kernel accepts connections, even before the event loop runs.
         self.socket = socket.create_server(("127.0.0.1", port), backlog=2048)
         self.address = FakeServer(f"http://127.0.0.1:{self.socket.getsockname()[1]}")
         self.running = threading.Event()
         world.serve_at(self.address.base_url)
 
     def stop(self) -> None:
-        """Ask the running server to end, from any thread."""
+        """Stop the running server; callable from any thread."""
         self.running.wait()
         self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def main_loop(self) -> None:
-        """Serve until asked to stop."""
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self.running.set()
-        # A signal that came before this moment found nothing to stop.
+        # A signal may have arrived before there was anything to stop.
         if not self.should_exit:
             await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Hang up on everybody; the answers under way notice and end."""
+        """Abort all connections and wait for their handlers."""
         for server in self.servers:
             server.close()
         self.socket.close()
@@ -83,14 +82,13 @@ class Listener(uvicorn.Server):
             await asyncio.wait(self.server_state.tasks)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal ends the server in peace."""
         self.should_exit = True
         if self.running.is_set():
             self.stop()
 
 
 class _Protocol(HttpToolsProtocol):
-    """Hands the transport to the application, which hangs up on demand."""
+    """Passes the transport to the application, so that it can drop connections."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -100,7 +98,7 @@ class _Protocol(HttpToolsProtocol):
 
 @contextmanager
 def serve(world: FakeGitHub, port: int = 0) -> Iterator[FakeServer]:
-    """Serve a world while the block runs."""
+    """Serve a world for the duration of the block."""
     listener = Listener(world, port)
     thread = threading.Thread(
         target=listener.run, kwargs={"sockets": [listener.socket]}, name="fake-github", daemon=True

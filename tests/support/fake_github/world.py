@@ -1,4 +1,4 @@
-"""The world a test builds: repositories, tokens, limits and failures of one fake GitHub."""
+"""The state of one fake GitHub: repositories, tokens, limits and faults."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ Hit = TypeVar("Hit")
 
 
 class FakeGitHub:
-    """One GitHub. Tests change it from their thread while a server's thread answers from it."""
+    """A fake GitHub. Tests change it from their thread while the server's thread reads it."""
 
     def __init__(
         self,
@@ -41,19 +41,19 @@ class FakeGitHub:
         self.oauth = OAuth()
         self.apps = Apps()
         self.exhausted_status = 403
-        """GitHub answers 403 or 429 when a limit is used up."""
+        """Status when a rate limit is exhausted: GitHub sends 403 or 429."""
         self.etags_differ_by_token = True
-        """As GitHub's do: an ETag got with one token gives no 304 with another."""
+        """As on GitHub, an ETag obtained with one token gives no 304 with another."""
         self.anonymous_304_is_free = True
-        """GitHub promises free 304s only to authorized requests; set False to be as strict."""
+        """GitHub guarantees free 304s only for authorised requests; set False to enforce that."""
         self.incomplete_results = False
-        """What searches say of themselves."""
+        """Value of `incomplete_results` in searches."""
         self.organisations: set[str] = set()
-        """Owners that are no people, in lower case."""
+        """Owners that are organisations, in lower case."""
         self.events: list[dict[str, object]] = []
-        """What happened, the oldest first; entered by `happen`."""
+        """Events, oldest first; added by `add_event`."""
         self.poll_seconds = 60
-        """How long GitHub wants to be left alone between two looks at events."""
+        """Value of X-Poll-Interval for events."""
         self._searches: dict[object, Answer] = {}
         self._hits: dict[object, list[Any]] = {}
 
@@ -71,7 +71,7 @@ class FakeGitHub:
         created_at: str = "2026-01-01T00:00:00Z",
         pushed_at: str | None = None,
     ) -> FakeRepository:
-        """A new repository with one commit; without files it is empty. `readers` are tokens."""
+        """Add a repository with one commit, or an empty one without files. `readers` are tokens."""
         with self.lock:
             repository = FakeRepository(self, self.directory.next_id, full_name)
             repository.default_branch = default_branch
@@ -86,11 +86,11 @@ class FakeGitHub:
             if pushed_at:
                 repository.pushed_at = pushed_at
             self.directory.add(repository)
-            self.forget_searches()
+            self.clear_searches()
             return repository
 
-    def happen(self, full_name: str, kind: str = "PushEvent") -> None:
-        """Something happens to a repository now, for the public lists of events."""
+    def add_event(self, full_name: str, kind: str = "PushEvent") -> None:
+        """Add a public event about a repository, at the current time."""
         stamp = datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         owner = full_name.partition("/")[0]
         with self.lock:
@@ -109,46 +109,46 @@ class FakeGitHub:
         search_limit: int = 30,
         code_search_limit: int = 10,
     ) -> str:
-        """Accept a token; `limit` is core calls an hour, the search limits are calls a minute."""
+        """Accept a token; `limit` is in core calls per hour, search limits are per minute."""
         with self.lock:
             self.limits.add_token(token, limit, search_limit, code_search_limit, used)
         return token
 
     def add_app(self, app_id: str, public_key: str, *installations: int, limit: int = 5000) -> None:
-        """Register a GitHub App (public key in PEM) that is installed under these numbers."""
+        """Register a GitHub App (public key in PEM) with these installation ids."""
         with self.lock:
             granted = {number: grant(f"installation ID {number}", limit, 30, 10) for number in installations}
             self.apps.known[app_id] = FakeApp(public_key, granted)
 
     def add_oauth_app(self, client_id: str, client_secret: str, callback_url: str) -> None:
-        """Register an application with which people sign in."""
+        """Register an OAuth application for sign-in."""
         with self.lock:
             self.oauth.apps[client_id] = OAuthApp(client_id, client_secret, callback_url)
 
-    def visit(self, github_id: int, login: str, *, denies: bool = False) -> None:
-        """From now on this is the person at the browser."""
+    def sign_in_as(self, github_id: int, login: str, *, denies: bool = False) -> None:
+        """Set the person who is signed in to GitHub in the browser."""
         with self.lock:
             self.oauth.visitor, self.oauth.visitor_denies = Person(github_id, login), denies
 
-    def give_token(self, client_id: str, github_id: int, login: str) -> str:
-        """A token of this person for an application, as by the flow for devices."""
+    def issue_token(self, client_id: str, github_id: int, login: str) -> str:
+        """Issue a token of a person to an application, as the device flow does."""
         with self.lock:
-            return self.add_token(self.oauth.give(self.oauth.apps[client_id], Person(github_id, login)))
+            return self.add_token(self.oauth.issue_token(self.oauth.apps[client_id], Person(github_id, login)))
 
     def exchange(self, request: Request) -> Answer:
-        """A token for a code; it has a rate limit of its own."""
+        """Exchange a code for a token with its own rate limit."""
         answer, token = self.oauth.exchange(request, self.now())
         if token is not None:
             self.add_token(token)
         return answer
 
     def revoke_token(self, token: str) -> None:
-        """From now on the token is bad credentials."""
+        """Reject the token from now on."""
         with self.lock:
             self.limits.revoke_token(token)
 
     def limit_anonymous(self, limit: int, search_limit: int = 10) -> None:
-        """Change what a client without a token may do, with fresh windows."""
+        """Set the limits of clients without a token and reset their windows."""
         with self.lock:
             self.limits.limit_anonymous(limit, search_limit)
 
@@ -160,76 +160,74 @@ class FakeGitHub:
         retry_after: int | None = None,
         body: bytes | str | None = None,
     ) -> None:
-        """Answer a route with an error; `times` None until `heal`."""
+        """Respond to a route with an error; `times` None lasts until `heal`."""
         content = body.encode() if isinstance(body, str) else body
         self._add_fault(route, faults.failure(route, status, times, retry_after, content))
 
     def fail_every(self, number: int) -> None:
-        """Each so-many-th answer of the API is a server error, until `heal`."""
+        """Make every n-th API response a server error until `heal`."""
         with self.lock:
             self.faults.every = number
 
     def secondary_limit(self, route: str, retry_after: int | None = 2, times: int | None = 1) -> None:
-        """Refuse a route as GitHub refuses clients that are too quick."""
+        """Respond to a route with GitHub's secondary rate limit."""
         self._add_fault(route, faults.secondary_limit(times, retry_after))
 
     def drop_connection(self, route: str, times: int | None = 1, after_bytes: int | None = None) -> None:
-        """Close the connection before answering, or when so many bytes of the body were sent."""
+        """Close the connection before the response, or after this many bytes of its body."""
         self._add_fault(route, faults.dropped_connection(times, after_bytes))
 
     def truncate_archive(self, times: int | None = 1, keep_bytes: int | None = None) -> None:
-        """Send only the first bytes of an archive, by default half, as a complete answer."""
+        """Send only the first bytes of an archive, by default half, as a complete response."""
         self._add_fault("archive", faults.truncation(times, keep_bytes))
 
     def latency(self, route: str, seconds: float) -> None:
-        """Hold a route's answers back."""
+        """Delay the responses of a route."""
         with self.lock:
             self.faults.latency_seconds[_known(route)] = seconds
 
     def heal(self) -> None:
-        """Forget all failures and delays."""
+        """Remove all faults and delays."""
         with self.lock:
             self.faults.clear()
 
     def count(self, route: str | None = None) -> int:
-        """How many calls a route got, or all."""
+        """Return the number of calls to a route, or to all."""
         with self.lock:
             return self.calls.by_route.total() if route is None else self.calls.by_route[_known(route)]
 
     def count_api(self) -> int:
-        """How many calls were charged to a rate limit."""
+        """Return the number of calls charged to a rate limit."""
         with self.lock:
             return self.calls.charged
 
     def reset_calls(self) -> None:
-        """Count from nothing again."""
         with self.lock:
             self.calls.clear()
 
     def serve_at(self, base_url: str) -> None:
-        """Say where the world is reached, since answers carry addresses."""
+        """Set the base URL, which responses contain."""
         with self.lock:
             self.base_url = base_url
-            self.forget_searches()
+            self.clear_searches()
             for repository in self.directory.all():
-                repository.forget_answers()
+                repository.clear_answers()
 
-    def remembered_search(self, key: object, make: Callable[[], Answer]) -> Answer:
-        """A search's answer, made once and given again until some repository changes."""
+    def cached_search(self, key: object, make: Callable[[], Answer]) -> Answer:
+        """Return a search response that is cached until a repository changes."""
         answer = self._searches.get(key)
         if answer is None:
             answer = self._searches[key] = make()
         return answer
 
-    def remembered_hits(self, key: object, make: Callable[[], list[Hit]]) -> list[Hit]:
-        """What a question finds, looked for once for all of its pages."""
+    def cached_hits(self, key: object, make: Callable[[], list[Hit]]) -> list[Hit]:
+        """Return the hits of a query, cached for all of its pages."""
         hits: list[Hit] | None = self._hits.get(key)
         if hits is None:
             hits = self._hits[key] = make()
         return hits
 
-    def forget_searches(self) -> None:
-        """Search anew."""
+    def clear_searches(self) -> None:
         self._searches.clear()
         self._hits.clear()
 
@@ -240,5 +238,5 @@ class FakeGitHub:
 
 def _known(route: str) -> str:
     if route not in ROUTES:
-        raise ValueError(f"{route} is no route; there are {', '.join(ROUTES)}.")
+        raise ValueError(f"Unknown route {route}; known routes: {', '.join(ROUTES)}.")
     return route

@@ -1,4 +1,7 @@
-"""A process of its own that spends calls: `python -m tests.support.github.spender` with a line of JSON, then another line to begin."""
+"""A separate process that spends calls: `python -m tests.support.github.spender`.
+
+It reads its arguments as a line of JSON from stdin, and starts on the next line.
+"""
 
 import asyncio
 import json
@@ -14,7 +17,7 @@ TASKS = 4
 
 
 async def spend(database_url: str, base_url: str, commit: str, tokens: list[str]) -> int:
-    """Call until nothing is left; returns how many calls were answered."""
+    """Make calls until the rate limit is exhausted; return the number that succeeded."""
     made = 0
     async with (
         open_database(database_url) as store,

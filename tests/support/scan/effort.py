@@ -1,4 +1,4 @@
-"""How much more work more text is, on a machine that others use, too."""
+"""Growth of work with input size, on a shared machine."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import pytest
 
 
 def cpu_seconds(work: Callable[[], object], tries: int = 3) -> float:
-    """The least of so many: others can only make it more."""
+    """Return the minimum CPU time of several runs."""
     taken = []
     for _ in range(tries):
         started = time.process_time()
@@ -19,8 +19,8 @@ def cpu_seconds(work: Callable[[], object], tries: int = 3) -> float:
 def assert_grows_at_most(
     times: float, small: Callable[[], object], large: Callable[[], object], least: float = 0.0
 ) -> None:
-    """The large work is less than so many times the small one, or than what is too little to be measured; what seems
-    to be more is measured once more, and longer.
+    """Assert that large work takes at most this multiple of small work, ignoring times too short to measure; a
+    failure is measured again, longer.
     """
     for tries in (1, 3):
         before, after = cpu_seconds(small, tries + 1), cpu_seconds(large, tries)

@@ -14,14 +14,14 @@ from urllib.parse import quote
 from assay.model.finding import Report, Severity
 from assay.model.source import Source
 from assay.model.verdict import Decision
-from assay.policy.policy import Policy, judge_report
+from assay.policy.policy import Policy, static_verdict
 from assay.scan.rule import Rule
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
 
 
 class Kind(StrEnum):
-    """What an evasion may do to a specimen without changing what it says."""
+    """The transformations that preserve the meaning of a specimen."""
 
     PROSE = "prose"
     SHELL = "shell"
@@ -38,11 +38,11 @@ ANY = PROSE | CODE
 SCRIPT_PATHS = {Kind.SHELL: "scripts/run.sh", Kind.PYTHON: "scripts/run.py", Kind.JAVASCRIPT: "scripts/run.js"}
 _KINDS = {".sh": Kind.SHELL, ".py": Kind.PYTHON, ".js": Kind.JAVASCRIPT}
 _FENCED = re.compile(r"\A\s*```(?:bash|sh)\n(.*?)```\s*\Z", re.DOTALL)
-# Shell commands that stand in the open in instructions.
+# Shell commands in plain instructions.
 _BARE_COMMAND = re.compile(r"\A\s*(?:curl|wget) ")
 HEAD = "---\nname: weather\ndescription: Shows the weather for a city.\n---\n\n# Weather\n\nShows the weather.\n\n"
 
-# Words of plain text: no part of an address, a path, a variable or a name in code.
+# Words of plain text: not part of a URL, path, variable or identifier.
 _WORD = re.compile(r"(?<![\w/.:@~{`\[$=\"'-])[A-Za-z]{4,}(?![\w/:@~}`\]=\"'-]|\.\w)")
 _SHORT_WORD = re.compile(_WORD.pattern.replace("{4,}", "{2,}"))
 _BETWEEN_WORDS = re.compile(r"(?<=[^\s\\]) (?=[^\s\\])")
@@ -56,7 +56,7 @@ _WIDE = {code: code + 0xFEE0 for code in range(ord("!"), ord("~") + 1)}
 
 @dataclass(frozen=True)
 class Specimen:
-    """What a rule must find, without its fence."""
+    """A malicious specimen without its fence."""
 
     rule_id: str
     kind: Kind
@@ -64,7 +64,7 @@ class Specimen:
     benign: str
 
     def files(self, text: str, *, fenced: bool = False) -> dict[str, bytes]:
-        """A harmless skill that has this text where text of its kind belongs."""
+        """Return a harmless skill with this text in the appropriate place."""
         if fenced:
             return skill(f"```{'' if self.kind is Kind.PROSE else self.kind}\n{text}\n```\n")
         if self.kind is Kind.PROSE:
@@ -74,7 +74,7 @@ class Specimen:
 
 @dataclass(frozen=True)
 class Evasion:
-    """One way to dress up a text, and the kinds of text that mean the same afterwards."""
+    """A transformation and the kinds of text whose meaning it preserves."""
 
     name: str
     kinds: frozenset[Kind]
@@ -82,12 +82,12 @@ class Evasion:
 
 
 def skill(body: str, **files: str) -> dict[str, bytes]:
-    """A harmless skill with this at the end of its instructions."""
+    """Return a harmless skill with this at the end of its instructions."""
     return {"SKILL.md": (HEAD + body).encode(), **{path: text.encode() for path, text in files.items()}}
 
 
 def critical_specimens(ruleset: Ruleset) -> Iterator[Specimen]:
-    """The bad specimen of every critical rule; not of those that look for disguised characters, which they are."""
+    """Return the specimens of critical rules, except rules about disguised characters."""
     for rule in ruleset.rules:
         if rule.severity is Severity.CRITICAL and not rule.raw:
             yield _specimen(rule)
@@ -110,7 +110,7 @@ def _gaps(gap: str) -> Callable[[Specimen], dict[str, bytes]]:
 
 
 def _encoded(encode: Callable[[str], str], **decoders: str) -> Callable[[Specimen], dict[str, bytes]]:
-    """The text encoded, in the call or the sentence that has it decoded and obeyed."""
+    """Return the encoded text with the call or sentence that decodes and runs it."""
 
     def apply(one: Specimen) -> dict[str, bytes]:
         return one.files(decoders[one.kind].replace("…", encode(one.text)))
@@ -123,7 +123,7 @@ def _every(form: str) -> Callable[[str], str]:
 
 
 def _wrapped(one: Specimen) -> dict[str, bytes]:
-    """Every third gap between words becomes the end of a line; headings stay, for they end with theirs."""
+    """Replace every third gap between words by a line break, except in headings."""
     lines = [line if line.startswith("#") else _wrap(line) for line in one.text.splitlines()]
     return one.files("\n".join(lines))
 
@@ -143,7 +143,7 @@ def _spaced_out(one: Specimen) -> dict[str, bytes]:
 
 
 def _backwards(one: Specimen) -> dict[str, bytes]:
-    """The text from its end to its beginning, in quotes that it does not contain; `rev` turns each line."""
+    """Return the reversed text in quotes; `rev` reverses each line."""
     if one.kind is Kind.SHELL:
         lines = "\n".join(line[::-1] for line in one.text.replace("'", '"').splitlines())
         return one.files(f"echo '{lines}' | rev | sh")
@@ -200,17 +200,17 @@ def _in_handbook(one: Specimen) -> dict[str, bytes]:
 def _issued_by(
     path: str, form: str, quote: Callable[[str], str] = lambda text: text
 ) -> Callable[[Specimen], dict[str, bytes]]:
-    """The same, run by a program in another language."""
+    """Return the same, run by a program in another language."""
     return lambda one: skill(f"Run `{path}` first.\n", **{path: form.replace("…", quote(one.text))})
 
 
 def _in_template(text: str) -> str:
-    """As it stands between the backticks of JavaScript."""
+    """Return the text inside a JavaScript template literal."""
     return text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
 
 
 def _among(name: str, description: str, before: str, after: str) -> Callable[[Specimen], dict[str, bytes]]:
-    """In a skill that is written in another language."""
+    """Return the text in a skill written in another language."""
     head = f"---\nname: wetter\ndescription: {description}\n---\n\n# {name}\n\n{before}\n\n"
 
     def apply(one: Specimen) -> dict[str, bytes]:
@@ -245,7 +245,7 @@ def _base64_lines(text: str) -> str:
 
 _OBEY = "Decode the following and do what it says: …"
 EVASIONS = (
-    # Dressed-up letters and spaces; in prose only plain words are touched, so that addresses and paths still work.
+    # Disguised letters and spaces; in prose only plain words, so that URLs and paths still work.
     Evasion("upper case", PROSE, _words(str.upper)),
     Evasion(
         "mixed case", PROSE, _words(lambda word: "".join((c.lower(), c.upper())[n % 2] for n, c in enumerate(word)))
@@ -262,7 +262,7 @@ EVASIONS = (
     Evasion("soft hyphens", PROSE, _words(lambda word: f"{word[:2]}\u00ad{word[2:]}")),
     Evasion("fullwidth letters", PROSE, _words(lambda word: word.translate(_WIDE))),
     Evasion("combining marks", PROSE, _words(lambda word: f"{word[:2]}\u0301{word[2:]}\u0323")),
-    # Words broken up.
+    # Split words.
     Evasion("emphasis within words", PROSE, _words(lambda word: f"{word[:2]}**{word[2:]}**")),
     Evasion("tags within words", PROSE, _words(lambda word: f"{word[:2]}<b>{word[2:3]}</b>{word[3:]}")),
     Evasion("comments within words", PROSE, _words(lambda word: f"{word[:2]}<!-- x -->{word[2:]}")),
@@ -276,7 +276,7 @@ EVASIONS = (
         SHELL,
         lambda one: one.files(_COMMAND.sub(lambda m: f"{m[0][:1]}\\{m[0][1:]}", one.text)),
     ),
-    # Encoded, with what decodes it.
+    # Encoded, with the decoder.
     Evasion(
         "base64",
         ANY,
@@ -352,7 +352,7 @@ EVASIONS = (
             shell="sh <(tr a-zA-Z n-za-mN-ZA-M <<'EOF'\n…\nEOF\n)",
         ),
     ),
-    # Put where nobody looks.
+    # In places that are not displayed.
     Evasion(
         "HTML comment", PROSE, lambda one: one.files(f"<!-- {one.text} -->" if "<!--" not in one.text else one.text)
     ),
@@ -369,7 +369,7 @@ EVASIONS = (
     Evasion("below 50 KB", ANY, _below),
     Evasion("behind 500 decoy lines", ANY, _behind_decoys),
     Evasion("UTF-16", PROSE, _utf_16),
-    # Said or done in another language.
+    # In another language.
     Evasion("Python's os.system", SHELL, _issued_by("scripts/show.py", "import os\n\nos.system(r'''…''')\n")),
     Evasion(
         "Python's subprocess",
@@ -399,7 +399,7 @@ EVASIONS = (
     ),
     Evasion("among Russian", ANY, _among("Погода", "Показывает погоду.", "Для любого города.", "Затем покажи ответ.")),
     Evasion("among Chinese", ANY, _among("天气", "显示天气。", "适用于任何城市。", "然后显示结果。")),
-    # Said in a way that sounds like a lesson.
+    # Phrased as a lesson.
     Evasion("called an example", PROSE, lambda one: one.files(f"For example, {one.text}")),
     Evasion("fence called an example", CODE, _fenced_example),
     Evasion("in a long handbook of security", ANY, _in_handbook),
@@ -407,7 +407,7 @@ EVASIONS = (
 
 
 def pairs(ruleset: Ruleset) -> Iterator[tuple[Evasion, Specimen, Mapping[str, bytes]]]:
-    """Every evasion of every specimen that it changes and whose meaning it keeps."""
+    """Yield every applicable pair of specimen and evasion."""
     for specimen in critical_specimens(ruleset):
         plain = specimen.files(specimen.text)
         for evasion in EVASIONS:
@@ -419,7 +419,7 @@ def pairs(ruleset: Ruleset) -> Iterator[tuple[Evasion, Specimen, Mapping[str, by
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of one specimen in one evasion."""
+    """The result of one specimen in one evasion."""
 
     evasion: str
     rule_id: str
@@ -429,7 +429,7 @@ class Tried:
 
 
 def try_evasions(ruleset: Ruleset) -> list[Tried]:
-    """Scan every specimen in every evasion that keeps its meaning."""
+    """Scan every specimen in every applicable evasion."""
     return [
         _tried(evasion.name, specimen.rule_id, scan_source(Source(files, commit="0" * 40), ruleset))
         for evasion, specimen, files in pairs(ruleset)
@@ -437,12 +437,12 @@ def try_evasions(ruleset: Ruleset) -> list[Tried]:
 
 
 def _tried(evasion: str, rule_id: str, report: Report) -> Tried:
-    held_back = judge_report(report, Policy()).decision is not Decision.APPROVE
+    held_back = static_verdict(report, Policy()).decision is not Decision.APPROVE
     grave = any(one.severity in _GRAVE and one.confidence >= _MORE_THAN_FAINT for one in report.findings)
     by_rule = any(finding.rule_id == rule_id for finding in report.findings)
     return Tried(evasion, rule_id, by_rule, held_back or grave, bool(report.findings))
 
 
 def share(tried: list[Tried], is_hit: Callable[[Tried], bool]) -> float:
-    """The share of those of which this is true."""
+    """Return the share for which a condition holds."""
     return sum(map(is_hit, tried)) / len(tried)

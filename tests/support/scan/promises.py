@@ -1,4 +1,4 @@
-"""What every report promises, whatever was scanned: for the tests of hostile input and for the fuzzer."""
+"""Properties of every report, for tests of hostile input and the fuzzer."""
 
 from collections import Counter
 from itertools import pairwise
@@ -14,7 +14,7 @@ from assay.scan.text.files import text_of
 
 
 def scan_and_check(source: Source, ruleset: Ruleset) -> Report:
-    """The report, once it is shown to keep its promises and not to depend on the order of the files."""
+    """Scan, check the report, and check that file order does not matter."""
     report = scan_source(source, ruleset)
     turned = Source(dict(reversed(list(source.files.items()))), source.commit)
     assert report == scan_source(turned, ruleset)
@@ -23,7 +23,7 @@ def scan_and_check(source: Source, ruleset: Ruleset) -> Report:
 
 
 def check_report(report: Report, source: Source) -> None:
-    """Every finding can be shown and found again; those of a rule in a file are few, in order, and none is told twice."""
+    """Check that findings are displayable, locatable, bounded, ordered and unique."""
     assert source.digest == report.digest
     last_lines = {path: _count_lines(content) for path, content in source.files.items()}
     for finding in report.findings:

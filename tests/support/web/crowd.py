@@ -1,4 +1,4 @@
-"""A few hundred submissions in every condition, straight in the tables, and what Python says any list of them is."""
+"""A few hundred submissions in every condition, and a Python model of any list of them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NAMES = ("pdf", "PDF-merge", "50% off", "50x off", "a_b c", "aXb c", "email", "Ã
 REASONS = ("low_score", "source_not_found", "waiting")
 ALICE, BOB = "0198c0de-0000-7000-8000-00000000000a", "0198c0de-0000-7000-8000-00000000000b"
 DIGEST = f"sha256:{'a' * 64}"
-# One listing that all published ones point to.
+# One listing for all published ones.
 LISTING = (
     f"INSERT INTO content (digest, files, file_count, size_bytes) VALUES ('{DIGEST}', '[]', 1, 1)",
     "INSERT INTO scan (content_digest, tier, engine, ruleset, has_code, outcome, decision, score, duration_ms) "
@@ -44,7 +44,7 @@ ENQUEUE = (
 
 @dataclass(frozen=True)
 class Queued:
-    """A job, as the queue keeps it."""
+    """A job in the queue."""
 
     id: int
     key: str
@@ -53,7 +53,7 @@ class Queued:
     due_at: datetime
 
     def turn(self, now: datetime) -> tuple[int, float, int]:
-        """The order in which workers take jobs: running, due by priority and age, later by time, held."""
+        """Return the claim order: running, due by priority and age, delayed by time, held."""
         if self.status != "queued":
             return {"picked": 0, "failed": 3}[self.status], 0, self.id
         return (1, -self.priority, self.id) if self.due_at < now else (2, self.due_at.timestamp(), self.id)
@@ -77,25 +77,25 @@ class Member:
 
     @property
     def key(self) -> str:
-        """The key of its job."""
+        """Return the key of its job."""
         return f"{self.id}:{self.cycle}"
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """All of them, and the line of jobs."""
+    """All submissions and their jobs in claim order."""
 
     members: list[Member]
     jobs: list[Queued]
     now: datetime
 
     def positions(self) -> dict[str, int]:
-        """By key: 1 and as many more as wait before it."""
+        """Return positions by key."""
         waiting = sorted((job for job in self.jobs if job.status == "queued"), key=lambda job: job.turn(self.now))
         return {job.key: number for number, job in enumerate(waiting, 1)}
 
     def ordered(self, members: Iterable[Member], sort: str, descending: bool) -> list[Member]:
-        """The members as a list shows them."""
+        """Return the members in list order."""
         turns = {job.key: job.turn(self.now) for job in self.jobs}
         states = list(State)
         keys: dict[str, Callable[[Member], Any]] = {
@@ -111,7 +111,7 @@ class Crowd:
 
 
 def a_crowd(number: int, seed: int = 1) -> Crowd:
-    """As many submissions, the same every time; their times have few different values, so that ties decide."""
+    """Build a reproducible crowd; times have few distinct values, so that ties decide."""
     random, now = Random(seed), datetime.now(UTC).replace(microsecond=0)
     members, jobs = [], []
     for each in range(number):
@@ -135,10 +135,10 @@ def a_crowd(number: int, seed: int = 1) -> Crowd:
         if state in ACTIVE:
             jobs.append(_job(random, member.key, now))
         elif random.random() < 0.1:
-            # Decided a moment ago: the worker has not told the queue yet.
+            # Just decided; the worker has not updated the queue yet.
             jobs.append(Queued(random.getrandbits(40), member.key, "picked", 0, now - timedelta(hours=1)))
         if state is State.RECEIVED and member.cycle > 1 and random.random() < 0.2:
-            # A job of a round that is over, which finds nothing to do when its turn comes.
+            # A job of an earlier cycle, which finds nothing to do.
             jobs.append(Queued(random.getrandbits(40), f"{member.id}:1", "queued", 0, now - timedelta(hours=1)))
     return Crowd(members, jobs, now)
 
@@ -150,7 +150,7 @@ def _job(random: Random, key: str, now: datetime) -> Queued:
 
 
 async def settle(database_url: str, crowd: Crowd) -> None:
-    """Write them into a registry that has nothing yet."""
+    """Write the crowd into an empty registry."""
     db = await asyncpg.connect(database_url)
     async with db.transaction():
         for name in REPOSITORIES:

@@ -1,4 +1,4 @@
-"""A small catalogue, and what a list of it shows."""
+"""A small catalogue, and its lists."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,26 +6,26 @@ from typing import Any
 from sqlalchemy import text
 
 from tests.support.registry import Registry
-from tests.web.skills.test_api import LIST, publish
+from tests.support.web.skills import LIST, publish
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def listed(registry: Registry, **given: Any) -> list[str]:
-    """The names of a list, in its order."""
+    """Return the names of a list in order."""
     answer = await registry.client.get(LIST, params=given)
     assert answer.status_code == 200, answer.text
     return [each["name"].rpartition("/")[2] for each in answer.json()["skills"]]
 
 
 async def run(registry: Registry, sql: str, **values: Any) -> None:
-    """One statement, committed."""
+    """Execute and commit one statement."""
     async with registry.app.store.begin() as db:
         await db.execute(text(sql), values)
 
 
 async def a_catalogue(registry: Registry) -> None:
-    """Four skills of two owners that differ in everything a list is narrowed or ordered by."""
+    """Publish four skills of two owners that differ in every filter and order."""
     await publish(registry, "acme/tools", {"pdf": "Reads documents.", "csv": "Reads tables."})
     await publish(registry, "zeta/kit", {"scan": "Reads networks.", "poem": "Writes and reads."})
     facts = {

@@ -1,4 +1,4 @@
-"""SQL statements that a request makes, seen from outside."""
+"""SQL statements executed by a request."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from assay.store.database.database import Database
 
 @contextmanager
 def listening(store: Database, moment: str, heard: Callable[[str], None]) -> Iterator[None]:
-    """Call `heard` with each statement, before or after it runs (`before_cursor_execute`, `after_cursor_execute`)."""
+    """Call `heard` with each statement, before or after it runs."""
 
     def listener(_connection: Any, _cursor: Any, statement: str, *_others: Any) -> None:
         heard(statement)
@@ -25,7 +25,7 @@ def listening(store: Database, moment: str, heard: Callable[[str], None]) -> Ite
 
 @contextmanager
 def statements(store: Database) -> Iterator[list[str]]:
-    """All statements of the block."""
+    """Record all statements of the block."""
     seen: list[str] = []
     with listening(store, "before_cursor_execute", seen.append):
         yield seen

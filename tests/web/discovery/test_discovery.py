@@ -1,4 +1,4 @@
-"""Discovery over HTTP: runs by hand, repositories by name, how the sources stand; for administrators only."""
+"""Discovery over HTTP: manual runs, repositories by name, source status; administrators only."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from assay.settings import Settings
-from tests.support.discover.crawling import count, expected, many, submitted
+from tests.support.discover.crawling import add_repositories, count, expected_submissions, list_submissions
 from tests.support.registry import SECRET, Registry
 
 KEY = {"X-Internal-Key": SECRET}
@@ -17,14 +17,14 @@ KEY = {"X-Internal-Key": SECRET}
 
 @pytest.fixture
 def settings(settings: Settings, tmp_path: Path) -> Settings:
-    """With a list of repositories, which a test writes, and GitHub's events."""
+    """Return settings with a list of repositories, written by the test, and GitHub's public events."""
     chosen = {"discovery_list": str(tmp_path / "list.txt"), "discovery_sources": ("list", "events")}
     return Settings.model_validate({**settings.model_dump(), **chosen})
 
 
 @pytest.fixture(autouse=True)
 def _in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test need not wait for the pauses of a source that fails."""
+    """Skip the delays between retries of a failing source."""
     monkeypatch.setattr("assay.discover.crawl.FIRST_PAUSE_SECONDS", 0.01)
 
 
@@ -46,9 +46,9 @@ async def post(client: httpx.AsyncClient, path: str, body: dict[str, Any], statu
     return answer.json()
 
 
-async def test_a_source_is_run_by_hand(registry: Registry, admin: httpx.AsyncClient) -> None:
-    """G85: the counters are answered and kept; a dry run before it writes nothing."""
-    names = many(registry, 3)
+async def test_source_runs_on_request(registry: Registry, admin: httpx.AsyncClient) -> None:
+    """G85: the response has the counters, which are stored; a dry run writes nothing."""
+    names = add_repositories(registry, 3)
     write_list(registry, [*names, "nonsense"])
     dry = await post(admin, "", {"source": "list", "dryRun": True})
     assert (names, 0) == (dry["runs"][0]["newRepositories"], await count(registry, "submission"))
@@ -59,16 +59,16 @@ async def test_a_source_is_run_by_hand(registry: Registry, admin: httpx.AsyncCli
         rest["runs"][0][name] for name in ("outcome", "new", "enqueued", "skippedDedup")
     )
     assert {names[2]: 2} == rest["runs"][0]["repoStats"]
-    assert expected(names) == await submitted(registry)
+    assert expected_submissions(names) == await list_submissions(registry)
     trail = (await admin.get("/api/v1/admin/audit")).json()["events"]
     assert ["discovery_run", "discovery_run"] == [each["action"] for each in trail]
 
 
-async def test_all_sources_run_side_by_side_and_one_that_fails_stops_none(
+async def test_sources_run_concurrently_and_a_failing_one_stops_no_other(
     registry: Registry, admin: httpx.AsyncClient
 ) -> None:
-    """G87: what is wrong with a source is an outcome of its own, with its reason."""
-    registry.github.happen("somebody/skills")
+    """G87: a failing source reports its own outcome and reason."""
+    registry.github.add_event("somebody/skills")
     registry.github.add_repository("somebody/skills", files={"SKILL.md": "---\nname: x\ndescription: X.\n---\n"})
     done = await post(admin, "", {})
     outcomes = {each["source"]: (each["outcome"], each["enqueued"]) for each in done["runs"]}
@@ -79,9 +79,9 @@ async def test_all_sources_run_side_by_side_and_one_that_fails_stops_none(
     assert {"list": "failed", "events": "complete"} == {each["source"]: each["outcome"] for each in dry["runs"]}
 
 
-async def test_repositories_are_taken_in_by_name(registry: Registry, admin: httpx.AsyncClient) -> None:
-    """G86: one result for each, in their order; a known one is looked into again."""
-    names = many(registry, 2)
+async def test_bulk_discovery_submits_repositories_by_name(registry: Registry, admin: httpx.AsyncClient) -> None:
+    """G86: one result per repository, in order; known repositories are inspected again."""
+    names = add_repositories(registry, 2)
     wanted = [names[0], f"{registry.web_url}/{names[1]}", "acme/none", "https://elsewhere.example/a/b"]
     done = await post(admin, "/bulk", {"repositories": wanted})
     shown = [(each["state"], each["skills"], each["enqueued"]) for each in done["results"]]
@@ -89,12 +89,12 @@ async def test_repositories_are_taken_in_by_name(registry: Registry, admin: http
     assert (4, 2) == (done["enqueued"], done["errors"])
     again = await post(admin, "/bulk", {"repositories": names})
     assert [(2, 0), (2, 0)] == [(each["skills"], each["enqueued"]) for each in again["results"]]
-    assert expected(names) == await submitted(registry)
+    assert expected_submissions(names) == await list_submissions(registry)
 
 
-async def test_the_stats_say_how_each_source_stands(registry: Registry, admin: httpx.AsyncClient) -> None:
-    """G85, G87: last run, counters, next run, lease and alarms of each."""
-    write_list(registry, many(registry, 2))
+async def test_stats_show_the_status_of_each_source(registry: Registry, admin: httpx.AsyncClient) -> None:
+    """G85, G87: last run, counters, next run, lease and alarms."""
+    write_list(registry, add_repositories(registry, 2))
     await post(admin, "", {"source": "list"})
     answer = (await admin.get("/api/v1/admin/discovery/stats")).json()
     [listed] = answer["sources"]
@@ -108,13 +108,15 @@ async def test_the_stats_say_how_each_source_stands(registry: Registry, admin: h
     ("body", "status"),
     [({"source": "nobody"}, 404), ({"maxResults": 5001}, 400), ({"maxResults": 0}, 400), ({"what": 1}, 400)],
 )
-async def test_what_is_wrong_is_refused(admin: httpx.AsyncClient, body: dict[str, Any], status: int) -> None:
-    """G85: five thousand at the most."""
+async def test_invalid_discovery_request_is_rejected(
+    admin: httpx.AsyncClient, body: dict[str, Any], status: int
+) -> None:
+    """G85: the maximum is 5,000 repositories."""
     await post(admin, "", body, status)
 
 
-async def test_only_administrators_may(registry: Registry) -> None:
-    """G77: without the key there is nothing to see and nothing to start."""
+async def test_discovery_routes_require_the_internal_key(registry: Registry) -> None:
+    """G77."""
     for answer in (
         await registry.client.post("/api/v1/admin/discovery", json={}),
         await registry.client.post("/api/v1/admin/discovery/bulk", json={"repositories": ["a/b"]}),
@@ -123,16 +125,16 @@ async def test_only_administrators_may(registry: Registry) -> None:
         assert answer.status_code == 401
 
 
-async def test_the_admin_page_shows_the_sources(registry: Registry, admin: httpx.AsyncClient) -> None:
-    """G90: a source that failed is seen where people look."""
+async def test_admin_page_lists_failed_sources(registry: Registry, admin: httpx.AsyncClient) -> None:
+    """G90."""
     await post(admin, "", {"source": "list"})
     page = (await admin.get("/admin")).text
-    assert "Sources of discovery" in page
+    assert "Discovery sources" in page
     assert "cannot be read" in page
 
 
-async def test_a_second_runner_is_told_so(registry: Registry, admin: httpx.AsyncClient) -> None:
-    """G87: the lease of a source is one, whoever asks."""
+async def test_concurrent_run_of_a_source_is_rejected(registry: Registry, admin: httpx.AsyncClient) -> None:
+    """G87: a source has one lease, however it is started."""
     write_list(registry, [])
     await post(admin, "", {"source": "list"})
     async with registry.app.store.begin() as db:

@@ -1,4 +1,4 @@
-"""Messages of GitHub: signed, taken once, and a reason to look at what is listed."""
+"""GitHub webhooks: signed, processed once, and a reason to check the listings of a repository."""
 
 import hashlib
 import hmac
@@ -9,7 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from assay.app.maintenance import open_watch
+from assay.app.maintenance import open_upstream_watcher
 from assay.settings import Settings
 from tests.support.catalogue import changes
 from tests.support.registry import SECRET, Registry
@@ -24,7 +24,7 @@ def settings(settings: Settings) -> Settings:
     return Settings.model_validate({**settings.model_dump(), "github_webhook_secret": HOOK_SECRET})
 
 
-async def tell(
+async def report_listing(
     registry: Registry, event: str, message: Any, *, delivery: str = "one", secret: str = HOOK_SECRET, **headers: Any
 ) -> httpx.Response:
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -47,64 +47,67 @@ async def a_listing(registry: Registry) -> Any:
     return repository
 
 
-async def test_a_push_leads_to_a_new_look_at_what_is_listed(registry: Registry) -> None:
-    """G52, G53: the listing is examined at the new commit, and the old version stays live until then."""
+@pytest.mark.process
+async def test_push_triggers_a_rescan_of_listed_skills(registry: Registry) -> None:
+    """G52, G53: the new commit is scanned while the old version stays live."""
     repository = await a_listing(registry)
     pushed = repository.push({"SKILL.md": a_skill("greet", description="Better.")})
-    answer = await tell(registry, "push", about(repository, ref="refs/heads/main", after=pushed))
+    answer = await report_listing(registry, "push", about(repository, ref="refs/heads/main", after=pushed))
     assert (200, 1) == (answer.status_code, answer.json()["requeued"])
     await registry.work()
     skill = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()["skill"]
     assert "1.0.1" == skill["currentVersion"]
 
 
-async def test_a_message_is_taken_once(registry: Registry) -> None:
-    """G83: a message that is sent again does nothing again."""
+@pytest.mark.process
+async def test_redelivered_webhook_is_ignored(registry: Registry) -> None:
+    """G83."""
     repository = await a_listing(registry)
     pushed = repository.push({"SKILL.md": a_skill("greet", description="Better.")})
     message = about(repository, ref="refs/heads/main", after=pushed)
-    await tell(registry, "push", message)
-    again = (await tell(registry, "push", message)).json()
+    await report_listing(registry, "push", message)
+    again = (await report_listing(registry, "push", message)).json()
     assert (True, 0) == (again["duplicate"], again["requeued"])
 
 
-async def test_other_branches_and_deleted_ones_are_left_alone(registry: Registry) -> None:
-    """Only the branch that is listed counts."""
+@pytest.mark.process
+async def test_pushes_to_other_or_deleted_branches_are_ignored(registry: Registry) -> None:
+    """Only the listed branch counts."""
     repository = await a_listing(registry)
     pushed = repository.push({"SKILL.md": a_skill("greet", description="Other.")}, branch="draft")
     for number, (ref, after) in enumerate([("refs/heads/draft", pushed), ("refs/heads/main", "0" * 40), ("", "x")]):
-        answer = await tell(registry, "push", about(repository, ref=ref, after=after), delivery=str(number))
+        answer = await report_listing(registry, "push", about(repository, ref=ref, after=after), delivery=str(number))
         assert (200, 0) == (answer.status_code, answer.json()["requeued"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("action", ["renamed", "deleted", "archived"])
-async def test_what_happens_to_a_repository_is_for_the_watch(registry: Registry, action: str) -> None:
-    """G53: it is looked at as soon as possible, and asked anew what it is called, also under its new name."""
+async def test_repository_events_schedule_an_upstream_check(registry: Registry, action: str) -> None:
+    """G53: the repository is checked as soon as possible and its name is requested again, also under the new name."""
     repository = await a_listing(registry)
     due = "UPDATE upstream_check SET due_at = now() + interval '1 day', described_at = now()"
     async with registry.app.store.begin() as db:
         await db.execute(text(due))
     repository.rename("acme/renamed")
-    assert 200 == (await tell(registry, "repository", about(repository, action=action))).status_code
+    assert 200 == (await report_listing(registry, "repository", about(repository, action=action))).status_code
     async with registry.app.store.begin() as db:
         rows = await db.execute(text("SELECT due_at <= now(), described_at IS NULL FROM upstream_check"))
         assert (True, True) == rows.one()
 
 
 async def watched(registry: Registry, message: dict[str, Any]) -> int:
-    """GitHub tells of a repository that nobody would look at for a day; then the watch does what is due."""
+    """Deliver a repository event, then run the upstream check that it makes due."""
     async with registry.app.store.begin() as db:
         await db.execute(text("UPDATE upstream_check SET due_at = now() + interval '1 day', described_at = now()"))
-    assert await open_watch(registry.app).look() == 0
-    assert 200 == (await tell(registry, "repository", message)).status_code
-    return await open_watch(registry.app).look()
+    assert await open_upstream_watcher(registry.app).run_batch() == 0
+    assert 200 == (await report_listing(registry, "repository", message)).status_code
+    return await open_upstream_watcher(registry.app).run_batch()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("action", "name"), [("renamed", "acme/kit"), ("transferred", "umbrella/tools")])
-async def test_a_repository_that_moves_takes_its_listings_along_at_once(
-    registry: Registry, action: str, name: str
-) -> None:
-    """G54: told by GitHub under its new name; the old name leads to the new listing, and the feed tells it."""
+async def test_renamed_repository_renames_its_listings_immediately(registry: Registry, action: str, name: str) -> None:
+    """G54: GitHub reports the new name; the old name redirects, and the change feed has the rename."""
     repository = await a_listing(registry)
     repository.rename(name)
     assert 1 == await watched(registry, about(repository, action=action))
@@ -117,11 +120,12 @@ async def test_a_repository_that_moves_takes_its_listings_along_at_once(
     assert (LISTING, f"{name}/greet") == (told["data"]["from"], told["data"]["name"])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("action", ["deleted", "privatized"])
-async def test_a_repository_that_is_gone_takes_its_listings_down_when_the_grace_is_over(
+async def test_deleted_repository_takes_down_its_listings_after_the_grace_period(
     registry: Registry, action: str
 ) -> None:
-    """G53: noted at once, taken down with its reason if it is still missing an hour later, and back when it is back."""
+    """G53: recorded immediately, taken down with a reason an hour later, restored when the repository returns."""
     repository = await a_listing(registry)
     repository.private = True
     assert 1 == await watched(registry, about(repository, action=action))
@@ -129,7 +133,7 @@ async def test_a_repository_that_is_gone_takes_its_listings_down_when_the_grace_
     async with registry.app.store.begin() as db:
         hour = "UPDATE upstream_check SET due_at = now(), missing_since = missing_since - interval '1 hour'"
         await db.execute(text(hour))
-    assert 1 == await open_watch(registry.app).look()
+    assert 1 == await open_upstream_watcher(registry.app).run_batch()
     gone = await registry.client.get(f"/api/v1/skills/{LISTING}")
     assert (410, "skill_gone") == (gone.status_code, gone.json()["code"])
     assert "GitHub has no" in gone.json()["detail"]
@@ -137,14 +141,15 @@ async def test_a_repository_that_is_gone_takes_its_listings_down_when_the_grace_
     assert (LISTING, "gone") == (told["data"]["name"], told["data"]["standing"])
     assert "source_not_found" in json.dumps(told["data"])
     repository.private = False
-    back = await tell(registry, "repository", about(repository, action="publicized"), delivery="two")
+    back = await report_listing(registry, "repository", about(repository, action="publicized"), delivery="two")
     assert 200 == back.status_code
-    assert 1 == await open_watch(registry.app).look()
+    assert 1 == await open_upstream_watcher(registry.app).run_batch()
     assert 200 == (await registry.client.get(f"/api/v1/skills/{LISTING}")).status_code
 
 
-async def test_a_repository_that_is_archived_stays_listed(registry: Registry) -> None:
-    """It can be read as before: it is looked at, and nothing changes."""
+@pytest.mark.process
+async def test_archived_repository_stays_listed(registry: Registry) -> None:
+    """It can still be read, so nothing changes."""
     repository = await a_listing(registry)
     repository.archived = True
     assert 1 == await watched(registry, about(repository, action="archived"))
@@ -152,57 +157,58 @@ async def test_a_repository_that_is_archived_stays_listed(registry: Registry) ->
     assert [] == await changes(registry, "tombstone", "rename")
 
 
-async def test_a_push_to_a_known_repository_lets_discovery_find_new_skills(registry: Registry) -> None:
-    """G86: what is not listed yet is written down to be looked into."""
+async def test_push_to_a_known_repository_queues_new_skills_for_inspection(registry: Registry) -> None:
+    """G86."""
     repository = registry.github.add_repository("acme/fresh", files={"SKILL.md": a_skill("greet")})
-    await tell(registry, "push", about(repository, ref="refs/heads/main", after=repository.sha))
+    await report_listing(registry, "push", about(repository, ref="refs/heads/main", after=repository.sha))
     async with registry.app.store.begin() as db:
         rows = await db.execute(text("SELECT full_name, state, source FROM discovery_record"))
         assert ("acme/fresh", "found", "webhook") == rows.one()
 
 
 @pytest.mark.parametrize("event", ["ping", "installation", "installation_repositories", "star"])
-async def test_everything_else_is_accepted(registry: Registry, event: str) -> None:
-    """GitHub must not take us for broken."""
-    answer = await tell(registry, event, {"zen": "Keep it simple.", "action": "created"})
+async def test_other_webhook_events_are_accepted(registry: Registry, event: str) -> None:
+    """GitHub disables webhooks that return errors."""
+    answer = await report_listing(registry, event, {"zen": "Keep it simple.", "action": "created"})
     assert (200, event) == (answer.status_code, answer.json()["event"])
 
 
-async def test_only_what_is_signed_is_read(registry: Registry) -> None:
-    """G83: another secret, a changed body, no signature, one that is none."""
-    wrong = await tell(registry, "ping", {}, secret="another-secret-that-is-long-enough-too")
+async def test_webhook_without_a_valid_signature_is_rejected(registry: Registry) -> None:
+    """G83: wrong secret, changed body, missing or malformed signature."""
+    wrong = await report_listing(registry, "ping", {}, secret="another-secret-that-is-long-enough-too")
     assert (403, "bad_signature") == (wrong.status_code, wrong.json()["code"])
     for given in ("", "sha256=", "sha1=abc", "é"):
-        assert 403 == (await tell(registry, "ping", {}, **{"X-Hub-Signature-256": given.encode()})).status_code
+        assert (
+            403 == (await report_listing(registry, "ping", {}, **{"X-Hub-Signature-256": given.encode()})).status_code
+        )
     bare = await registry.client.post(
         "/api/v1/webhooks/github", content=b"{}", headers={"X-GitHub-Event": "ping", "X-GitHub-Delivery": "1"}
     )
     assert (401, "not_signed") == (bare.status_code, bare.json()["code"])
     changed = hmac.new(HOOK_SECRET.encode(), b"{ }", hashlib.sha256).hexdigest()
-    answer = await tell(registry, "ping", b"{}", **{"X-Hub-Signature-256": f"sha256={changed}"})
+    answer = await report_listing(registry, "ping", b"{}", **{"X-Hub-Signature-256": f"sha256={changed}"})
     assert 403 == answer.status_code
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"{" * 100_000, b'{"repository": 1}'])
-async def test_what_cannot_be_read_is_the_senders_mistake(registry: Registry, body: bytes) -> None:
-    """G83: never a bug of ours."""
-    assert 400 == (await tell(registry, "push", body)).status_code
+async def test_malformed_webhook_is_a_client_error(registry: Registry, body: bytes) -> None:
+    """G83."""
+    assert 400 == (await report_listing(registry, "push", body)).status_code
 
 
-async def test_a_message_that_is_too_long_is_not_read(registry: Registry) -> None:
-    """Everything is bounded."""
-    assert 413 == (await tell(registry, "push", b" " * (5 * 1024 * 1024 + 1))).status_code
+async def test_oversized_webhook_is_rejected(registry: Registry) -> None:
+    assert 413 == (await report_listing(registry, "push", b" " * (5 * 1024 * 1024 + 1))).status_code
 
 
 class TestWithoutSecret:
-    """G83: a secret that is missing is never a reason to believe anybody."""
+    """G83: A registry without a webhook secret accepts no webhooks."""
 
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:
         return Settings.model_validate({**settings.model_dump(), "github_webhook_secret": None})
 
-    async def test_nothing_is_taken_and_the_setting_is_named(self, registry: Registry) -> None:
-        """G83: 503, and which setting is missing."""
-        answer = await tell(registry, "ping", {}, secret=SECRET)
+    async def test_webhook_without_a_configured_secret_returns_503(self, registry: Registry) -> None:
+        """G83: the error names the missing setting."""
+        answer = await report_listing(registry, "ping", {}, secret=SECRET)
         assert (503, "secret_missing") == (answer.status_code, answer.json()["code"])
         assert "ASSAY_GITHUB_WEBHOOK_SECRET" in answer.json()["detail"]

@@ -1,23 +1,26 @@
-"""The change feed over HTTP: everything that happens to the catalogue, in order, with reasons, provable."""
+"""The change feed over HTTP: every catalogue change, in order, with its reason, signed."""
 
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 from sqlalchemy import text
 
 from assay.certify.signature import is_signed
-from assay.model.listing_status import Standing
-from assay.moderation.withdraw import remark, restore, tombstone, unlist, unyank, yank
+from assay.model.skill import ListingStatus
+from assay.moderation.withdraw import restore, status_reason, tombstone, unlist, unyank, yank
 from tests.support.processes import until
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
 from tests.support.streams import reading, serving
 
+pytestmark = pytest.mark.process
+
 FEED = "/api/v1/changes"
 
 
 async def a_busy_catalogue(registry: Registry) -> None:
-    """One skill with two versions, yanked, unlisted, moved and gone."""
+    """Publish two versions of a skill, then yank, unlist, move and tombstone it."""
     repository = registry.github.add_repository("acme/old", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/old", "greet")
     await registry.work()
@@ -26,21 +29,21 @@ async def a_busy_catalogue(registry: Registry) -> None:
     await registry.work()
     name, app = "acme/old/greet", registry.app
     async with app.store.begin() as db:
-        why = remark("yanked", "It greets the wrong people.", at=app.clock.now(), by="acme")
+        why = status_reason("yanked", "It greets the wrong people.", at=app.clock.now(), by="acme")
         await yank(db, name, "1.0.1", why)
         await unyank(db, name, "1.0.1", by="acme")
-        await unlist(db, name, remark("unlisted", "On holiday.", at=app.clock.now(), by="acme"))
-        await restore(db, name, of=Standing.UNLISTED, by="acme")
+        await unlist(db, name, status_reason("unlisted", "On holiday.", at=app.clock.now(), by="acme"))
+        await restore(db, name, of=ListingStatus.UNLISTED, by="acme")
     repository.rename("acme/new")
     await registry.submit("acme/old", "greet")
     await registry.work()
     async with app.store.begin() as db:
-        gone = remark("source_not_found", "The repository is gone.", at=app.clock.now(), by="watch")
+        gone = status_reason("source_not_found", "The repository is gone.", at=app.clock.now(), by="watch")
         await tombstone(db, "acme/new/greet", gone)
 
 
 async def the_whole_feed(registry: Registry) -> dict[str, Any]:
-    """Once it has all of the above: what is older than a transaction anywhere on the server has to wait for it."""
+    """Read the feed until it has every change: entries newer than the oldest open transaction are held back."""
     page: dict[str, Any] = {}
 
     async def is_whole() -> bool:
@@ -52,8 +55,8 @@ async def the_whole_feed(registry: Registry) -> dict[str, Any]:
     return page
 
 
-async def test_everything_that_happens_is_in_the_feed_with_its_reason(registry: Registry) -> None:
-    """Publish, version, yank, rename and the rest, each once, in the order of their commits."""
+async def test_feed_has_every_change_with_its_reason(registry: Registry) -> None:
+    """Each change appears once, in commit order."""
     await a_busy_catalogue(registry)
     page = await the_whole_feed(registry)
     kinds = [each["kind"] for each in page["changes"]]
@@ -72,8 +75,7 @@ async def test_everything_that_happens_is_in_the_feed_with_its_reason(registry: 
     assert (page["nextSince"], page["hasMore"]) == (serials[-1], False)
 
 
-async def test_pages_follow_each_other_without_gap_or_repeat(registry: Registry) -> None:
-    """Two at a time, the same as all at once."""
+async def test_feed_pages_have_no_gaps_or_repeats(registry: Registry) -> None:
     await a_busy_catalogue(registry)
     whole = (await the_whole_feed(registry))["changes"]
     gathered, since, more = [], 0, True
@@ -84,8 +86,8 @@ async def test_pages_follow_each_other_without_gap_or_repeat(registry: Registry)
     assert gathered == whole
 
 
-async def test_a_page_is_proved_by_its_signature(registry: Registry) -> None:
-    """Over the bytes as they are sent; another page, another signature; and 304 for whoever has it."""
+async def test_feed_pages_are_signed(registry: Registry) -> None:
+    """The signature covers the response bytes; an unchanged page returns 304."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -107,8 +109,8 @@ async def test_a_page_is_proved_by_its_signature(registry: Registry) -> None:
     assert first.json()["registry"] == registry.app.settings.base_url
 
 
-async def test_the_catalogue_is_watched_as_it_changes(registry: Registry) -> None:
-    """G73: over a real connection, with the serial as the id, and nothing of the queue in between."""
+async def test_catalogue_stream_sends_changes_live(registry: Registry) -> None:
+    """G73: over a real connection, with serials as ids and without queue events."""
     async with serving(registry.app) as url, reading(url, FEED + "/stream") as stream:
         registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
         await registry.submit("acme/tools", "greet")
@@ -119,23 +121,22 @@ async def test_the_catalogue_is_watched_as_it_changes(registry: Registry) -> Non
         assert int(event.id) == (await registry.client.get(FEED)).json()["nextSince"]
 
 
-async def test_new_skills_are_a_feed_for_readers(registry: Registry) -> None:
-    """Valid XML whatever a description holds, newest first, and only what is live."""
+async def test_rss_feed_lists_new_skills(registry: Registry) -> None:
+    """Valid XML for any description, newest first, live listings only."""
     for number, said in enumerate(["First <b>&amp;", "Second ]]> \u0007bell", "Third"]):
         files = {"SKILL.md": a_skill(f"skill-{number}", description=said)}
         registry.github.add_repository(f"acme/n{number}", files=files)
         await registry.submit(f"acme/n{number}", f"skill-{number}")
         await registry.work()
     async with registry.app.store.begin() as db:
-        await unlist(db, "acme/n2/skill-2", remark("unlisted", "Gone.", at=registry.app.clock.now(), by="acme"))
+        await unlist(db, "acme/n2/skill-2", status_reason("unlisted", "Gone.", at=registry.app.clock.now(), by="acme"))
     answer = await registry.client.get("/feed.xml")
     assert answer.headers["content-type"].startswith("application/rss+xml")
     titles = [item.findtext("title") for item in ElementTree.fromstring(answer.content).iter("item")]
     assert titles == ["acme/n1/skill-1", "acme/n0/skill-0"]
 
 
-async def test_every_kind_of_change_is_known_to_the_database(registry: Registry) -> None:
-    """A kind that the table does not know cannot be written."""
+async def test_change_kinds_match_the_database_constraint(registry: Registry) -> None:
     async with registry.app.store.begin() as db:
         known = await db.execute(
             text("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'change_kind_check'")

@@ -1,4 +1,4 @@
-"""Streams that are quiet, slow or stopped, on a wire that the test holds in its hands."""
+"""Idle, slow and closing event streams, on a connection controlled by the test."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,10 +7,9 @@ from typing import Any
 from litestar.types import Message
 
 from assay.serve.feed.hub import Hub
-from assay.serve.feed.live_events import EVERYBODY
-from assay.serve.feed.subscriber import Listener, Patience
-from assay.serve.feed.subscribers import AudienceOptions
-from assay.web.feed.events_json import encode_happenings, encode_opening
+from assay.serve.feed.live_events import ALL_SUBMISSIONS
+from assay.serve.feed.subscribers import Subscriber, SubscriberLimits, SubscriberOptions
+from assay.web.feed.json import encode_live_events, encode_opening
 from assay.web.http.sse import CUT, EventStream
 from tests.support.processes import until
 from tests.support.registry import Registry
@@ -18,7 +17,7 @@ from tests.support.streams import Parser, a_submission, go_around
 
 
 class Wire:
-    """A connection as a server gives it to an application, whose other side may stop reading."""
+    """A connection whose client may stop reading."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
@@ -28,21 +27,21 @@ class Wire:
 
     @property
     def scope(self) -> dict[str, Any]:
-        """With the means to cut the connection."""
+        """Return an ASGI scope that allows cutting the connection."""
         return {"type": "http", "extensions": {CUT: {"abort": self.cut}}}
 
     def cut(self) -> None:
-        """As a transport does it: the other side has left."""
+        """Close the connection like a transport whose client has left."""
         self.was_cut.set()
         self.left.set()
 
     async def receive(self) -> Message:
-        """The end of the request, then nothing until the other side leaves."""
+        """Return the end of the request, then block until the client leaves."""
         await self.left.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Waits while the other side does not read."""
+        """Block while the client does not read."""
         await self.is_open.wait()
         if message["type"] == "http.response.body":
             self.sent.append(message["body"])
@@ -50,7 +49,7 @@ class Wire:
 
     @property
     def parser(self) -> Parser:
-        """Everything that has arrived."""
+        """Parse everything received so far."""
         parser = Parser()
         for line in b"".join(self.sent).decode().split("\n"):
             parser.feed(line)
@@ -58,25 +57,25 @@ class Wire:
 
 
 async def stream_on(live: Hub, wire: Wire, keepalive_seconds: float = 60) -> asyncio.Task[None]:
-    """An open stream of everything."""
-    listener = await live.listen(EVERYBODY, None)
-    stream = EventStream(live, listener, encode_opening(listener.start), keepalive_seconds)
+    """Open a stream of all events."""
+    subscriber = await live.subscribe(ALL_SUBMISSIONS, None)
+    stream = EventStream(live, subscriber, encode_opening(subscriber.start), keepalive_seconds)
     return asyncio.create_task(stream(wire.scope, wire.receive, wire.send))  # type: ignore[arg-type]
 
 
 async def reached(condition: Callable[[], bool]) -> bool:
-    """For `until`."""
+    """Return a condition for `until`."""
     return condition()
 
 
-def a_hub(registry: Registry, **patience: float) -> Hub:
-    """Live events of a process, more or less patient."""
-    options = AudienceOptions(patience=Patience(**patience))  # type: ignore[arg-type]
-    return Hub(registry.app.store, registry.app.database_url, encode_happenings, options)
+def a_hub(registry: Registry, **limits: float) -> Hub:
+    """Return a hub with the given timeouts."""
+    options = SubscriberOptions(limits=SubscriberLimits(**limits))  # type: ignore[arg-type]
+    return Hub(registry.app.store, registry.app.database_url, encode_live_events, options)
 
 
-async def test_a_quiet_stream_is_kept_alive(registry: Registry) -> None:
-    """A comment now and then, whose id moves on with what happens to others."""
+async def test_idle_stream_sends_keepalives(registry: Registry) -> None:
+    """A comment whose id advances with events of others."""
     live, wire = a_hub(registry), Wire()
     streaming = await stream_on(live, wire, keepalive_seconds=0.01)
     await until(lambda: reached(lambda: len(wire.parser.comments) > 2))
@@ -88,14 +87,14 @@ async def test_a_quiet_stream_is_kept_alive(registry: Registry) -> None:
     assert wire.parser.last_id == "1"
     wire.left.set()
     await streaming
-    assert len(live.audience) == 0
+    assert len(live.subscribers) == 0
 
 
-async def test_no_keepalive_passes_over_what_waits(registry: Registry) -> None:
-    """G73: something happens in the very moment in which a quiet stream is kept alive; its id must not go first."""
+async def test_keepalive_does_not_skip_queued_events(registry: Registry) -> None:
+    """G73: an event that arrives together with a keepalive is sent before the keepalive's id."""
 
-    class Drowsy(Listener):
-        """Something is in its queue, and it does not wake up in time."""
+    class Drowsy(Subscriber):
+        """A subscriber with a queued event that is not woken in time."""
 
         async def wait(self) -> None:
             if not wire.parser.events:
@@ -103,11 +102,11 @@ async def test_no_keepalive_passes_over_what_waits(registry: Registry) -> None:
             await super().wait()
 
     live, wire = a_hub(registry), Wire()
-    listener = await live.listen(EVERYBODY, None)
-    listener.__class__ = Drowsy
+    subscriber = await live.subscribe(ALL_SUBMISSIONS, None)
+    subscriber.__class__ = Drowsy
     await a_submission(registry.app.store)
     await until(lambda: reached(lambda: live.newest == 1))
-    stream = EventStream(live, listener, encode_opening(listener.start), keepalive_seconds=0.01)
+    stream = EventStream(live, subscriber, encode_opening(subscriber.start), keepalive_seconds=0.01)
     streaming = asyncio.create_task(stream(wire.scope, wire.receive, wire.send))  # type: ignore[arg-type]
     await until(lambda: reached(lambda: len(wire.sent) > 1))
     assert wire.sent[1].startswith(b"event: submission_created")
@@ -115,8 +114,8 @@ async def test_no_keepalive_passes_over_what_waits(registry: Registry) -> None:
     await streaming
 
 
-async def test_who_does_not_take_what_is_sent_is_cut_off(registry: Registry) -> None:
-    """G75: a write that is stuck ends the stream after a while; the others hear everything meanwhile."""
+async def test_stream_is_closed_when_a_write_stalls(registry: Registry) -> None:
+    """G75: other subscribers receive every event meanwhile."""
     live, stuck, well = a_hub(registry, seconds=0.2), Wire(), Wire()
     streams = [await stream_on(live, stuck), await stream_on(live, well)]
     await until(lambda: reached(lambda: bool(stuck.sent and well.sent)))
@@ -127,15 +126,15 @@ async def test_who_does_not_take_what_is_sent_is_cut_off(registry: Registry) -> 
         await streams[0]
     assert stuck.was_cut.is_set()
     assert not stuck.is_complete
-    assert (live.audience.tally.listeners_dropped, len(live.audience)) == (1, 1)
+    assert (live.subscribers.stats.subscribers_dropped, len(live.subscribers)) == (1, 1)
     await until(lambda: reached(lambda: len(well.parser.events) == 3))
     well.left.set()
     await streams[1]
     assert not well.was_cut.is_set()
 
 
-async def test_who_falls_too_far_behind_is_cut_off_at_once(registry: Registry) -> None:
-    """G75: the bound on what waits counts, not only the time of a write."""
+async def test_stream_is_closed_when_its_queue_is_full(registry: Registry) -> None:
+    """G75: the limit on queued events applies as well as the write timeout."""
     live, stuck = a_hub(registry, entries=3, seconds=10_000), Wire()
     streaming = await stream_on(live, stuck)
     await until(lambda: reached(lambda: bool(stuck.sent)))
@@ -146,11 +145,11 @@ async def test_who_falls_too_far_behind_is_cut_off_at_once(registry: Registry) -
     async with asyncio.timeout(60):
         await streaming
     assert stuck.was_cut.is_set()
-    assert (live.audience.tally.listeners_dropped, len(live.audience)) == (1, 0)
+    assert (live.subscribers.stats.subscribers_dropped, len(live.subscribers)) == (1, 0)
 
 
-async def test_stopping_waits_for_nobody(registry: Registry) -> None:
-    """All streams end at once: properly for those who read, cut for those who do not."""
+async def test_shutdown_closes_all_streams_immediately(registry: Registry) -> None:
+    """Readers get a proper end, stalled connections are cut."""
     live, stuck, well = a_hub(registry, seconds=10_000), Wire(), Wire()
     streams = [await stream_on(live, stuck), await stream_on(live, well)]
     await until(lambda: reached(lambda: bool(stuck.sent and well.sent)))
@@ -162,4 +161,4 @@ async def test_stopping_waits_for_nobody(registry: Registry) -> None:
         await asyncio.gather(*streams)
     assert well.is_complete
     assert stuck.was_cut.is_set()
-    assert live.audience.tally.listeners_dropped == 0, "they did nothing wrong"
+    assert live.subscribers.stats.subscribers_dropped == 0, "they did nothing wrong"

@@ -1,4 +1,4 @@
-"""Live events over HTTP: what a client is sent, what is refused, and what a stream must not hold."""
+"""Live events over HTTP: payloads, rejected requests, and resources a stream must not hold."""
 
 import json
 import re
@@ -11,10 +11,10 @@ import pytest
 
 from assay.model.submission import State
 from assay.serve.feed.hub import Hub
-from assay.serve.feed.subscribers import AudienceOptions
+from assay.serve.feed.subscribers import SubscriberOptions
 from assay.store.database.database import PoolOptions
 from assay.store.submissions.transitions import Step
-from assay.web.feed.events_json import encode_happenings
+from assay.web.feed.json import encode_live_events
 from assay.web.openapi import render_openapi
 from tests.support.processes import until
 from tests.support.registry import Registry
@@ -28,9 +28,9 @@ from tests.support.streams import (
     serving,
     step_on,
 )
+from tests.support.web.metrics import series
+from tests.support.web.openapi import check
 from tests.support.web.people import cookies_of, signed_in
-from tests.web.operations.test_health import series
-from tests.web.test_openapi import check
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -43,24 +43,24 @@ SCANNING = Step(State.TIER1_SCANNING, "fetched", {"commit": "c" * 40})
 
 @pytest.fixture
 async def url(registry: Registry) -> AsyncIterator[str]:
-    """The registry on a real port."""
+    """Serve the registry on a real port."""
     async with serving(registry.app) as address:
         yield address
 
 
 async def metrics(url: str) -> str:
-    """What Prometheus would read."""
+    """Return the Prometheus metrics."""
     async with httpx.AsyncClient(base_url=url) as client:
         return (await client.get("/metrics")).text
 
 
-async def listeners(url: str) -> float:
-    """How many streams are open."""
+async def open_streams(url: str) -> float:
+    """Return the number of open streams."""
     return series(await metrics(url), "assay_listeners")[""]
 
 
-async def test_a_submission_from_its_creation_to_its_end(registry: Registry, url: str) -> None:
-    """Names, order and data of the events; every event is what the description of the API says."""
+async def test_stream_sends_all_events_of_a_submission(registry: Registry, url: str) -> None:
+    """Names, order and data match the OpenAPI document."""
     store = registry.app.store
     async with reading(url) as stream:
         assert stream.response.headers["content-type"] == "text/event-stream"
@@ -96,13 +96,13 @@ async def test_a_submission_from_its_creation_to_its_end(registry: Registry, url
 
 
 def without_time(event: Any) -> dict[str, Any]:
-    """The data, after a look at its time."""
+    """Return the data without its timestamp, which is checked."""
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", event.data["at"])
     return {key: value for key, value in event.data.items() if key != "at"}
 
 
-def test_streams_are_described() -> None:
-    """G63: the media type, and the data of each event."""
+def test_streams_are_described_in_openapi() -> None:
+    """G63."""
     document = json.loads(render_openapi())
     for path in (STREAM, f"{STREAM}/{{submission_id}}"):
         operation = document["paths"][path]["get"]
@@ -114,8 +114,8 @@ def test_streams_are_described() -> None:
 
 
 @pytest.mark.parametrize("seen", [0, 1, 2, 3, 5])
-async def test_who_comes_back_hears_exactly_what_it_missed(registry: Registry, url: str, seen: int) -> None:
-    """G74: after any event the connection may end; the stream goes on after the last id, as the table says."""
+async def test_reconnecting_client_receives_exactly_the_missed_events(registry: Registry, url: str, seen: int) -> None:
+    """G74: the connection may end after any event; the stream resumes after the last id."""
     store = registry.app.store
     before = await step_on(store, await a_submission(store), SCANNING)
     before = await step_on(store, before, Step(State.RECEIVED, "lease lost"))
@@ -131,8 +131,8 @@ async def test_who_comes_back_hears_exactly_what_it_missed(registry: Registry, u
     assert [int(event.id) for event in events] == await changes_of_the_queue(store, seen)
 
 
-async def test_a_scan_and_what_it_led_to_come_together_again(registry: Registry, url: str) -> None:
-    """G74: a client that was cut off between the two events of one change comes back to both."""
+async def test_events_of_one_change_are_replayed_together(registry: Registry, url: str) -> None:
+    """G74: a client disconnected between two events of one change receives both again."""
     store = registry.app.store
     scanned = await step_on(store, await a_submission(store), SCANNING)
     refused = Step(State.TIER1_FAILED, "judged", {"score": 12, "reason": "critical"})
@@ -145,8 +145,8 @@ async def test_a_scan_and_what_it_led_to_come_together_again(registry: Registry,
         assert stream.last_id == "3"
 
 
-async def test_the_first_words_let_one_come_back_before_anything_happened(registry: Registry, url: str) -> None:
-    """G74: a connection that is lost before its first event loses nothing either."""
+async def test_client_can_resume_before_its_first_event(registry: Registry, url: str) -> None:
+    """G74."""
     store = registry.app.store
     before = await a_submission(store)
     async with reading(url) as stream:
@@ -157,10 +157,10 @@ async def test_the_first_words_let_one_come_back_before_anything_happened(regist
         assert [event.id for event in await stream.take(2)] == ["2", "3"]
 
 
-async def test_what_is_not_kept_is_gone(registry: Registry) -> None:
-    """G74: a client that was away for too long, or that shows an id of another registry, reads the list again."""
+async def test_unavailable_event_id_requires_a_reload(registry: Registry) -> None:
+    """G74: an id that is too old, or from another registry, returns the client to the list."""
     store = registry.app.store
-    live = Hub(store, registry.app.database_url, encode_happenings, AudienceOptions(kept=3))
+    live = Hub(store, registry.app.database_url, encode_live_events, SubscriberOptions(replay_size=3))
     before = await go_around(store, await go_around(store, await a_submission(store)))
     async with serving(registry.app, live) as url:
         for after, reason in ((1, "too_old"), (77, "unknown"), (2**63 - 1, "unknown")):
@@ -171,11 +171,11 @@ async def test_what_is_not_kept_is_gone(registry: Registry) -> None:
                 before = await go_around(store, before)
                 assert [event.id for event in await stream.take(2)] == ["6", "7"]
             await undo(registry, 5)
-            live.audience.ring.begin_after(5)
+            live.subscribers.replay_buffer.reset(5)
 
 
 async def undo(registry: Registry, serial: int) -> None:
-    """Forget the changes after this one, and begin to count there again."""
+    """Delete the changes after a serial and reset the sequence."""
     async with registry.app.store.begin() as db:
         await db.exec_driver_sql(f"DELETE FROM change WHERE serial > {serial}")
 
@@ -183,8 +183,8 @@ async def undo(registry: Registry, serial: int) -> None:
 BAD_IDS = ("", "abc", "-1", "1.5", "1 2", "1e3", "٣", "9223372036854775808", "1" * 21, "0x10")
 
 
-async def test_an_id_that_is_none_is_refused(registry: Registry, url: str) -> None:
-    """G59: what cannot be followed is refused, never ignored."""
+async def test_malformed_event_id_is_rejected(registry: Registry, url: str) -> None:
+    """G59."""
     async with httpx.AsyncClient(base_url=url) as client:
         for bad in BAD_IDS:
             answer = await client.get(STREAM, headers=[(b"last-event-id", bad.encode())])
@@ -194,8 +194,8 @@ async def test_an_id_that_is_none_is_refused(registry: Registry, url: str) -> No
             assert (await client.get(f"{STREAM}?{query}")).status_code == 400, query
 
 
-async def test_one_submission(registry: Registry, url: str) -> None:
-    """Only what happens to it; what does not exist is 404, what is no id is 400."""
+async def test_stream_of_one_submission(registry: Registry, url: str) -> None:
+    """Only its own events; an unknown id is 404, a malformed one 400."""
     store = registry.app.store
     mine, other = await a_submission(store, "mine"), await a_submission(store, "other")
     async with reading(url, f"{STREAM}/{mine.id}") as stream:
@@ -212,8 +212,8 @@ async def test_one_submission(registry: Registry, url: str) -> None:
     await until_nobody_listens(url)
 
 
-async def test_mine_needs_somebody(registry: Registry, url: str) -> None:
-    """G76, G77: with the cookie that a browser sends by itself; without one it is 401, and a broken one is no pass."""
+async def test_stream_of_own_submissions_requires_a_session(registry: Registry, url: str) -> None:
+    """G76, G77: with the cookie that a browser sends; 401 without or with a broken one."""
     store, granted = registry.app.store, await signed_in(registry.app)
     account = str(granted.account.id)
     async with httpx.AsyncClient(base_url=url) as client:
@@ -230,21 +230,21 @@ async def test_mine_needs_somebody(registry: Registry, url: str) -> None:
 
 
 def cookie_header(cookies: dict[str, str]) -> str:
-    """Cookies of one request."""
+    """Return the Cookie header of a request."""
     return "; ".join(f"{name}={value}" for name, value in cookies.items())
 
 
 async def until_nobody_listens(url: str) -> None:
-    """Wait until every stream is closed on the side of the server, too."""
+    """Wait until the server has closed every stream."""
 
     async def nobody() -> bool:
-        return await listeners(url) == 0
+        return await open_streams(url) == 0
 
     await until(nobody)
 
 
-async def test_streams_are_counted_apart_from_requests(registry: Registry, url: str) -> None:
-    """A stream of an hour is no slow request; who listens, who was dropped and what was sent are numbers of their own."""
+async def test_streams_have_their_own_metrics(registry: Registry, url: str) -> None:
+    """Open, dropped and sent are counted apart from request durations."""
     store = registry.app.store
     async with reading(url) as first, reading(url):
         await a_submission(store)
@@ -263,19 +263,18 @@ async def test_streams_are_counted_apart_from_requests(registry: Registry, url: 
     assert 1 <= series(text, "assay_events_sent_total")[""] <= 2
 
 
-async def test_head_does_not_wait_for_events(registry: Registry, url: str) -> None:
-    """The headers of a stream without its body, and nobody who listens afterwards."""
+async def test_head_of_a_stream_returns_at_once(registry: Registry, url: str) -> None:
     async with httpx.AsyncClient(base_url=url, timeout=30) as client:
         answer = await client.head(STREAM)
         assert (answer.status_code, answer.headers["content-type"], answer.content) == (200, "text/event-stream", b"")
-        # Without a server, too.
+        # Without a server as well.
         answer = await registry.client.head(STREAM)
         assert (answer.status_code, answer.content) == (200, b"")
     await until_nobody_listens(url)
 
 
-async def test_streams_hold_no_connection_of_the_database(registry: Registry, url: str) -> None:
-    """More streams than the pool has connections, and everything else still works."""
+async def test_streams_hold_no_database_connection(registry: Registry, url: str) -> None:
+    """More streams than pool connections, and other requests still work."""
     before = await a_submission(registry.app.store)
     number = PoolOptions().size + 2
     streams = [reading(url, path) for path in (STREAM, f"{STREAM}/{before.id}") for _ in range(number)]
@@ -290,9 +289,9 @@ async def test_streams_hold_no_connection_of_the_database(registry: Registry, ur
         await stream.__aexit__(None, None, None)
 
 
-async def test_too_many_streams_are_refused(registry: Registry) -> None:
-    """G75: 503 with Retry-After, and room again when one has left."""
-    live = Hub(registry.app.store, registry.app.database_url, encode_happenings, AudienceOptions(listeners=1))
+async def test_too_many_streams_are_rejected(registry: Registry) -> None:
+    """G75: 503 with Retry-After until another stream ends."""
+    live = Hub(registry.app.store, registry.app.database_url, encode_live_events, SubscriberOptions(max_subscribers=1))
     async with serving(registry.app, live) as url, httpx.AsyncClient(base_url=url) as client:
         async with reading(url):
             refused = await client.get(STREAM)
@@ -303,8 +302,7 @@ async def test_too_many_streams_are_refused(registry: Registry) -> None:
             pass
 
 
-async def test_a_listener_that_leaves_is_forgotten(registry: Registry, url: str) -> None:
-    """Also while nothing happens that could be sent to it."""
+async def test_idle_subscriber_that_disconnects_is_removed(registry: Registry, url: str) -> None:
     async with reading(url), reading(url):
-        assert await listeners(url) == 2
+        assert await open_streams(url) == 2
     await until_nobody_listens(url)

@@ -1,4 +1,4 @@
-"""Who may call what: every route, every kind of caller, one decision, deny by default."""
+"""Access control: every route and every kind of caller, one guard, deny by default."""
 
 import hmac
 import json
@@ -15,10 +15,9 @@ from litestar.routes import HTTPRoute
 from sqlalchemy import text
 
 from assay.accounts.sessions import ACCESS_SECONDS, end_session
-from assay.accounts.signed_claims import Purpose, Seal
-from assay.accounts.tokens import USUAL_DAYS
-from assay.app.app import App
-from assay.app.sign_in import open_seal
+from assay.accounts.signed_claims import ClaimsPurpose, ClaimsSigner
+from assay.accounts.tokens import DEFAULT_DAYS
+from assay.app.app import App, open_claims_signer
 from assay.model.account import Role
 from assay.model.clock import Clock
 from assay.model.source import digest_of
@@ -53,7 +52,7 @@ NOBODY = {
     "token of GitHub",
     "key as a token",
 }
-# Of these nothing is written, not even where anybody may write.
+# Routes that write nothing even though anyone may call them.
 STALE = {
     "unknown token",
     "token without its end",
@@ -72,7 +71,7 @@ ADMINS = {
     "token and a cross-site page",
     "key and a revoked token",
 }
-# Whoever adds a route that anybody may write to has to say so here.
+# Every public route that writes must be listed here.
 OPEN_TO_WRITE = {
     ("POST", "/api/v1/auth/github/exchange-for-vsk-token"),
     ("POST", "/api/v1/skills/check-updates"),
@@ -91,12 +90,12 @@ OPEN_TO_WRITE = {
     ("POST", "/skills/{owner:str}/{repo:str}/{skill:str}/reports"),
     ("POST", "/api/v1/webhooks/scan-results"),
 }
-# Anybody may call it, and nobody is heard without a signature.
+# Anyone may call this route, but unsigned requests are rejected.
 SIGNED = "/api/v1/webhooks/scan-results"
 
 
 def all_routes(app: Litestar) -> Iterator[tuple[str, str, Any]]:
-    """Method, path and handler of everything that is registered; the framework's own OPTIONS apart."""
+    """Return method, path and handler of every registered route, without the framework's OPTIONS handlers."""
     for route in app.routes:
         assert isinstance(route, HTTPRoute)
         for handler in route.route_handlers:
@@ -104,29 +103,29 @@ def all_routes(app: Litestar) -> Iterator[tuple[str, str, Any]]:
 
 
 def expected_access(path: str, handler: Any) -> Access:
-    """Found out without the code under test: closed by path, or else as declared, or else for admins."""
+    """Derive the expected access level independently: closed by path, otherwise as declared, otherwise admin."""
     if any(f"{path}/".startswith(f"{prefix}/") for prefix in CLOSED):
         return Access.ADMIN
     return handler.opt.get("access", Access.ADMIN)
 
 
 def filled(app: Litestar, path: str) -> str:
-    """A path that the route answers to."""
+    """Return a path that the route matches."""
     route = next(route for route in app.routes if route.path == path)
     parts = [each if isinstance(each, str) else "1" if each.type is int else "0" * 32 for each in route.path_components]
     return "/" + "/".join(parts)
 
 
 async def everybody(app: App) -> dict[str, dict[str, Any]]:
-    """Every kind of caller, as what it sends."""
-    now, seal = app.clock.now(), open_seal(app.settings)
+    """Return every kind of caller with the credentials it sends."""
+    now, signer = app.clock.now(), open_claims_signer(app.settings)
     user, admin = await signed_in(app, "alice"), await signed_in(app, "root", admin=True)
     claims = jwt.decode(admin.access_token, options={"verify_signature": False})
     head, _, signature = user.access_token.split(".")
     _, payload, _ = admin.access_token.split(".")
-    over = seal.sign(Purpose.SESSION, claims, now - timedelta(seconds=ACCESS_SECONDS), ACCESS_SECONDS)
+    over = signer.sign(ClaimsPurpose.SESSION, claims, now - timedelta(seconds=ACCESS_SECONDS), ACCESS_SECONDS)
     async with app.store.begin() as db:
-        await end_session(db, seal.read(Purpose.SESSION, admin.access_token, AccessClaims, now), now)
+        await end_session(db, signer.read(ClaimsPurpose.SESSION, admin.access_token, AccessClaims, now), now)
     tokens = {
         "user": user.access_token,
         "super admin": admin.access_token,
@@ -134,15 +133,17 @@ async def everybody(app: App) -> dict[str, dict[str, Any]]:
         "revoked": over,
         "tampered": f"{head}.{payload}.{signature}",
         "alg none": jwt.encode(claims, "", algorithm="none"),
-        "signed with another secret": Seal(OTHER_SECRET).sign(Purpose.SESSION, claims, now, ACCESS_SECONDS),
-        "for another purpose": seal.sign(Purpose.GITHUB, claims, now, ACCESS_SECONDS),
+        "signed with another secret": ClaimsSigner(OTHER_SECRET).sign(
+            ClaimsPurpose.SESSION, claims, now, ACCESS_SECONDS
+        ),
+        "for another purpose": signer.sign(ClaimsPurpose.GITHUB, claims, now, ACCESS_SECONDS),
         "of another issuer": jwt.encode({**claims, "iss": "somebody"}, SECRET, algorithm="HS256"),
-        "from the future": seal.sign(Purpose.SESSION, claims, now + timedelta(days=1), ACCESS_SECONDS),
+        "from the future": signer.sign(ClaimsPurpose.SESSION, claims, now + timedelta(days=1), ACCESS_SECONDS),
         "without an end": jwt.encode({k: v for k, v in claims.items() if k != "exp"}, SECRET, algorithm="HS256"),
         "nonsense": "a.b.c",
     }
     good, revoked, admins = await a_token(app), await a_token(app), await a_token(app, ADMIN_LOGIN, admin=True)
-    disabled, late = await a_token(app, "mallory"), now - timedelta(days=USUAL_DAYS)
+    disabled, late = await a_token(app, "mallory"), now - timedelta(days=DEFAULT_DAYS)
     expired = await a_token(replace(app, clock=Clock(lambda: late)), "slow")
     async with app.store.begin() as db:
         await db.exec_driver_sql("UPDATE account SET disabled_at = now() WHERE login = 'mallory'")
@@ -181,18 +182,18 @@ async def everybody(app: App) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 async def app(registry: Registry) -> AsyncIterator[App]:
-    """A registry whose key is being changed, with an administrator from GitHub."""
+    """Return a registry during key rotation, with an administrator from GitHub."""
     previous = Settings.from_mapping({"ASSAY_INTERNAL_KEY_PREVIOUS": PREVIOUS_KEY}).internal_key_previous
     yield with_settings(registry.app, internal_key_previous=previous, admin_logins=(ADMIN_LOGIN,))
 
 
 def is_signed_work(method: str, path: str) -> bool:
-    """Whether something is done there in the name of who asks; signing in is done in nobody's."""
+    """Return whether the route acts on behalf of the caller; signing in does not."""
     return method not in ("GET", "HEAD") and not path.startswith(("/auth/", "/sign-in", "/api/v1/auth/github"))
 
 
 async def decision(client: httpx.AsyncClient, method: str, path: str, sent: dict[str, Any]) -> Any:
-    """What the guard decides; the parameter is refused right after it, so that no handler runs."""
+    """Return the guard's decision; an invalid parameter stops the request before the handler runs."""
     request = client.build_request(method, path, params={"walk": "1"}, **{"headers": {}, **sent})
     answer = await client.send(request)
     if method == "HEAD":
@@ -200,9 +201,10 @@ async def decision(client: httpx.AsyncClient, method: str, path: str, sent: dict
     return answer.json()["code"]
 
 
-async def test_every_route_with_every_caller(app: App) -> None:
-    """G77: nobody passes where only people or admins may, whatever they send; a token of a person
-    is as good as their cookie, and better by itself: no page of another site can send it."""
+async def test_every_route_for_every_caller(app: App) -> None:
+    """G77: protected routes reject everyone else, whatever they send; a personal token equals a session cookie and
+    needs no cross-site check.
+    """
     routes = build_routes()
     served = create_app(app, routes=routes)
     callers = await everybody(app)
@@ -228,8 +230,8 @@ async def test_every_route_with_every_caller(app: App) -> None:
     assert {Access.PUBLIC, Access.ADMIN} <= seen
 
 
-def test_only_these_routes_can_be_written_to_by_anybody() -> None:
-    """G77: a new route that changes something is for admins, or is named in this file."""
+def test_only_listed_routes_accept_anonymous_writes() -> None:
+    """G77: a new route that writes is admin-only, or must be added to this file."""
     open_ones = {
         (method, path)
         for method, path, handler in all_routes(build_routes())
@@ -238,8 +240,8 @@ def test_only_these_routes_can_be_written_to_by_anybody() -> None:
     assert open_ones == OPEN_TO_WRITE
 
 
-async def test_a_route_that_declares_nothing_is_for_admins(app: App) -> None:
-    """G77: forgetting the level closes a route; it does not open it."""
+async def test_route_without_access_level_is_admin_only(app: App) -> None:
+    """G77."""
 
     @get("/forgotten")
     async def forgotten() -> str:
@@ -275,20 +277,20 @@ async def test_a_route_that_declares_nothing_is_for_admins(app: App) -> None:
 
 @pytest.mark.parametrize("path", [*CLOSED, *(f"{prefix}/something/{{number:int}}" for prefix in CLOSED)])
 @pytest.mark.parametrize("declared", [PUBLIC, ACCOUNT])
-def test_an_open_route_where_admins_work_stops_the_start(path: str, declared: dict[str, Any]) -> None:
-    """G77: what lies under an admin path cannot be opened by mistake, not even on purpose."""
+def test_public_route_below_an_admin_path_prevents_startup(path: str, declared: dict[str, Any]) -> None:
+    """G77."""
 
     @post(path, opt=declared)
     async def careless() -> None: ...
 
     served = build_routes()
     served.register(careless)
-    with pytest.raises(PermissionError, match="must be for admins only"):
+    with pytest.raises(PermissionError, match="must be for administrators only"):
         check_routes(served)
 
 
-def test_the_description_says_who_may_call_what() -> None:
-    """G63: a client sees in advance where it needs a key or a session."""
+def test_openapi_documents_the_access_of_each_route() -> None:
+    """G63."""
     paths = json.loads(render_openapi())["paths"]
     needs = {
         path: {name for each in item.values() for one in each.get("security", []) for name in one}
@@ -307,8 +309,8 @@ def test_the_description_says_who_may_call_what() -> None:
     }  # fmt: skip
 
 
-def test_names_that_only_look_like_admin_paths_are_not_closed() -> None:
-    """The rule is about whole parts of a path."""
+def test_paths_that_only_resemble_admin_paths_stay_open() -> None:
+    """The rule matches whole path segments."""
 
     @get("/administration", opt=PUBLIC)
     async def about() -> None: ...
@@ -318,10 +320,8 @@ def test_names_that_only_look_like_admin_paths_are_not_closed() -> None:
     check_routes(served)
 
 
-async def test_both_keys_are_always_compared_in_constant_time(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """G78: the time of an answer tells neither how much of a key is right nor which of the two it was."""
+async def test_internal_keys_are_compared_in_constant_time(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G78: the response time reveals neither a matching prefix nor which key matched."""
     compared: list[tuple[int, int]] = []
     compare = hmac.compare_digest
 
@@ -340,8 +340,8 @@ async def test_both_keys_are_always_compared_in_constant_time(
                 assert answer.status_code == (200 if given in (SECRET, previous) else 401)
 
 
-async def test_without_a_key_no_key_is_right(registry: Registry) -> None:
-    """G78: an empty setting lets nobody in, not even with an empty key."""
+async def test_empty_internal_key_matches_nothing(registry: Registry) -> None:
+    """G78."""
     app = with_settings(registry.app, internal_key=None)
     async with a_browser(app) as client:
         for key in ("", "None", SECRET):
@@ -365,8 +365,8 @@ SITES = [
 ]
 
 
-async def test_another_site_cannot_act_for_a_person(registry: Registry) -> None:
-    """What changes something and is proved by a cookie must come from our own page; a key is no cookie."""
+async def test_cross_site_writes_with_a_cookie_are_rejected(registry: Registry) -> None:
+    """Requests authenticated by a cookie must come from the registry's own pages; keys are exempt."""
     app = with_settings(registry.app, public_url="https://registry.example")
     admin = await signed_in(app, "root", admin=True)
     transport = httpx.ASGITransport(create_app(app), raise_app_exceptions=False)
@@ -383,8 +383,8 @@ async def test_another_site_cannot_act_for_a_person(registry: Registry) -> None:
             assert (await client.get("/api/v1/admin/audit", headers=said)).status_code == 200
 
 
-async def test_people_are_led_to_the_sign_in_page(app: App) -> None:
-    """A page says 401 by asking to sign in, and brings back to where the person wanted to go."""
+async def test_pages_redirect_anonymous_visitors_to_sign_in(app: App) -> None:
+    """After signing in, the visitor returns to the requested page."""
 
     @get("/private")
     async def private() -> str:
@@ -414,8 +414,8 @@ async def test_people_are_led_to_the_sign_in_page(app: App) -> None:
         assert machine.status_code == 401
 
 
-async def test_the_header_shows_who_is_signed_in(app: App) -> None:
-    """Nobody is asked to sign in; a person sees the login and can leave; only an admin sees the way to the admin pages."""
+async def test_page_header_shows_the_signed_in_person(app: App) -> None:
+    """Only administrators see the link to the admin pages."""
     user, admin = await signed_in(app, "alice"), await signed_in(app, "root", admin=True)
     for person, shown, hidden in [
         (None, ['href="/sign-in?next=%2Fskills"'], ["/auth/sign-out", 'href="/admin"']),
@@ -430,8 +430,8 @@ async def test_the_header_shows_who_is_signed_in(app: App) -> None:
                 assert [text for text in hidden if text in page] == []
 
 
-async def test_what_a_signed_in_person_sees_is_not_kept(app: App) -> None:
-    """After signing out, the back button must not show a page of before."""
+async def test_pages_of_signed_in_people_are_not_cached(app: App) -> None:
+    """After signing out, the back button must not show them."""
     user = await signed_in(app)
     async with a_browser(app) as browser:
         assert (await browser.get("/skills")).headers["cache-control"] == "no-cache"
@@ -439,8 +439,7 @@ async def test_what_a_signed_in_person_sees_is_not_kept(app: App) -> None:
         assert (await browser.get("/skills")).headers["cache-control"] == "no-store"
 
 
-async def test_roles_in_a_token_are_those_that_exist(app: App) -> None:
-    """A token of ours with a role that no release knows proves nothing."""
+async def test_token_with_an_unknown_role_is_rejected(app: App) -> None:
     user = await signed_in(app)
     claims = jwt.decode(user.access_token, options={"verify_signature": False})
     token = jwt.encode({**claims, "role": "ROOT"}, SECRET, algorithm="HS256")

@@ -1,4 +1,4 @@
-"""Errors: a problem body for programs, a page for people, the same headers as everything else."""
+"""Errors: problem bodies for programs, pages for people, the same headers as every response."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -9,8 +9,8 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 MACHINE_ROUTES = ("/api/v1/nothing", "/api/v1/skills/no/such/skill", "/api/v1/submissions?nope=1", "/healthz?nope=1")
 
 
-async def test_programs_get_a_problem_and_people_a_page(registry: Registry) -> None:
-    """G63, G64: the same mistake in the form that each can read; a machine's route never answers with HTML."""
+async def test_errors_are_problems_for_programs_and_pages_for_people(registry: Registry) -> None:
+    """G63, G64: API routes never return HTML."""
     for path in ("/nothing", "/skills/no/such/skill", "/submissions/00000000-0000-0000-0000-000000000000"):
         page = await registry.client.get(path, headers=BROWSER)
         assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
@@ -25,8 +25,7 @@ async def test_programs_get_a_problem_and_people_a_page(registry: Registry) -> N
         assert problem.json()["status"] == problem.status_code
 
 
-async def test_an_error_page_shows_what_was_typed_as_text(registry: Registry) -> None:
-    """A path, a query and a name are hostile too."""
+async def test_error_page_escapes_user_input(registry: Registry) -> None:
     for path in ("/<script>alert(1)</script>", "/skills?<script>=1", "/queue?category=<script>", "/skills/<b>/x/y"):
         page = await registry.client.get(path, headers=BROWSER)
         assert page.status_code in (400, 404)
@@ -43,18 +42,17 @@ async def test_an_error_page_shows_what_was_typed_as_text(registry: Registry) ->
         ("POST", "/", {"GET", "OPTIONS"}),
     ],
 )
-async def test_a_method_that_a_route_does_not_have(
+async def test_wrong_method_returns_405_with_allowed_methods(
     registry: Registry, method: str, path: str, allowed: set[str]
 ) -> None:
-    """405, and which ones it has."""
     answer = await registry.client.request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert method in answer.json()["detail"]
     assert set(answer.headers["allow"].split(", ")) == allowed
 
 
-async def test_head_answers_as_get_without_the_body(registry: Registry) -> None:
-    """Monitors ask with HEAD; a 405 would look like an outage."""
+async def test_head_matches_get_without_a_body(registry: Registry) -> None:
+    """Monitors use HEAD; a 405 would look like an outage."""
     for path in ("/", "/healthz", "/api/v1/skills", "/static/assay.css", "/nothing"):
         head, got = await registry.client.head(path), await registry.client.get(path)
         assert (head.status_code, head.content) == (got.status_code, b"")
@@ -62,8 +60,8 @@ async def test_head_answers_as_get_without_the_body(registry: Registry) -> None:
         assert head.headers["content-length"] == got.headers["content-length"]
 
 
-async def test_every_answer_forbids_scripts_and_failures_are_never_kept(registry: Registry) -> None:
-    """G9: no cache holds an error, and no page may run anything, an error page least of all."""
+async def test_every_response_forbids_scripts_and_errors_are_not_cached(registry: Registry) -> None:
+    """G9."""
     expected = {
         "/": "no-cache",
         "/api/v1/submissions/stats": "no-cache",
@@ -83,8 +81,7 @@ async def test_every_answer_forbids_scripts_and_failures_are_never_kept(registry
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_a_bug_is_told_without_its_details(registry: Registry) -> None:
-    """500 says whose mistake it is and nothing about the inside."""
+async def test_internal_error_hides_its_details(registry: Registry) -> None:
     async with registry.app.store.begin() as db:
         await db.exec_driver_sql("ALTER TABLE submission_count_delta RENAME TO hidden_away")
     with capture_logs() as logged:
@@ -92,7 +89,7 @@ async def test_a_bug_is_told_without_its_details(registry: Registry) -> None:
         page = await registry.client.get("/queue", headers=BROWSER)
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert page.status_code == 500
-    assert "our mistake" in page.text
+    assert "The error was logged" in page.text
     assert "submission_count" not in answer.text + page.text
     assert [(line["log_level"], line["path"]) for line in logged] == [
         ("error", "/api/v1/submissions/stats"),
@@ -100,8 +97,8 @@ async def test_a_bug_is_told_without_its_details(registry: Registry) -> None:
     ]
 
 
-async def test_files_outside_of_the_static_folder_are_not_served(registry: Registry) -> None:
-    """Neither by dots nor by their encoded forms."""
+async def test_files_outside_the_static_folder_are_not_served(registry: Registry) -> None:
+    """Neither by dots nor by encoded dots."""
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static//etc/passwd"):
         answer = await registry.client.get(path)
         assert answer.status_code == 404, path

@@ -1,4 +1,4 @@
-"""The blocklist over HTTP: what is blocked is gone and stays away, by bytes, by source, or by name if so meant."""
+"""The blocklist over HTTP: blocking by content, by source, and by name where requested."""
 
 import asyncio
 from typing import Any
@@ -10,12 +10,14 @@ from assay.certify.signature import is_signed
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_skill
 
+pytestmark = pytest.mark.process
+
 ADMIN = {"X-Internal-Key": SECRET}
 WHY = {"threatType": "malware", "severity": "critical", "reason": "It steals keys."}
 
 
 async def publish(registry: Registry, repository: str, name: str, text: str = "Says hello.") -> dict[str, Any]:
-    """A skill in a repository of its own, listed."""
+    """Publish a skill in its own repository."""
     registry.github.add_repository(repository, files={"SKILL.md": a_skill(name, description=text)})
     await registry.submit(repository, name)
     await registry.work()
@@ -23,17 +25,19 @@ async def publish(registry: Registry, repository: str, name: str, text: str = "S
 
 
 async def block(registry: Registry, **target: object) -> httpx.Response:
-    """As an administrator does it."""
+    """Block as an administrator."""
     return await registry.client.post("/api/v1/admin/blocklist", headers=ADMIN, json=WHY | target)
 
 
 async def names(registry: Registry) -> list[str]:
-    """Every listing there is."""
+    """Return the names of all listings."""
     return sorted(each["name"] for each in (await registry.client.get("/api/v1/skills")).json()["skills"])
 
 
-async def test_blocked_bytes_are_caught_under_any_name(registry: Registry) -> None:
-    """G56: two copies of the bytes go, an equal name with other bytes stays, and a third copy is not published."""
+async def test_blocked_content_is_caught_under_any_name(registry: Registry) -> None:
+    """G56: both copies are withdrawn, a listing with the same name and other content stays, and a third copy is not
+    published.
+    """
     bad = await publish(registry, "acme/one", "greet")
     await publish(registry, "umbrella/two", "greet")
     await publish(registry, "honest/three", "greet", "Says hello in another way.")
@@ -59,10 +63,10 @@ async def test_blocked_bytes_are_caught_under_any_name(registry: Registry) -> No
         ({"skillName": "greet", "everywhere": True}, []),
     ],
 )
-async def test_a_name_is_blocked_only_where_it_is_meant(
+async def test_name_is_blocked_only_within_its_scope(
     registry: Registry, target: dict[str, object], left: list[str]
 ) -> None:
-    """G56: a source, a skill of a source, or a name everywhere if that is said."""
+    """G56: a source, a skill of a source, or a name everywhere if requested."""
     await publish(registry, "acme/tools", "greet")
     await publish(registry, "other/tools", "greet", "Another one.")
     assert (await block(registry, **target)).status_code == 200
@@ -74,15 +78,14 @@ async def test_a_name_is_blocked_only_where_it_is_meant(
     "target",
     [{}, {"skillName": "greet"}, {"everywhere": True}, {"repository": "acme"}, {"contentDigest": "sha256:00"}],
 )
-async def test_what_is_too_wide_or_means_nothing_is_refused(registry: Registry, target: dict[str, object]) -> None:
-    """G56: a name alone blocks nothing by accident."""
+async def test_overly_broad_or_empty_block_is_rejected(registry: Registry, target: dict[str, object]) -> None:
+    """G56: a name alone blocks nothing."""
     answer = await block(registry, **target)
     assert answer.status_code == 400, answer.text
     assert (await registry.client.get("/api/v1/blocklist")).json()["count"] == 0
 
 
-async def test_lifting_an_entry_brings_back_what_nothing_else_blocks(registry: Registry) -> None:
-    """The listing is live again with its versions once the last of two entries is lifted."""
+async def test_lifting_the_last_entry_restores_the_listing(registry: Registry) -> None:
     bad = await publish(registry, "acme/tools", "greet")
     first = (await block(registry, contentDigest=bad["contentDigest"])).json()["entry"]["id"]
     second = (await block(registry, repository="acme/tools")).json()["entry"]["id"]
@@ -102,8 +105,8 @@ async def test_lifting_an_entry_brings_back_what_nothing_else_blocks(registry: R
     assert again.status_code == 404
 
 
-async def test_the_last_good_version_stays(registry: Registry) -> None:
-    """A blocked version falls back to the one before, with what the listing said then."""
+async def test_blocking_a_version_falls_back_to_the_previous_one(registry: Registry) -> None:
+    """The listing shows the previous version's metadata."""
     repository = registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet", description="Good.")})
     await registry.submit("acme/tools", "greet")
     await registry.work()
@@ -117,8 +120,8 @@ async def test_the_last_good_version_stays(registry: Registry) -> None:
     assert (left["currentVersion"], left["description"]) == ("1.0.0", "Good.")
 
 
-async def test_nothing_is_published_past_a_fresh_entry(registry: Registry) -> None:
-    """A block that commits while its bytes are being published is never missed, whichever comes first."""
+async def test_block_and_publish_cannot_race(registry: Registry) -> None:
+    """Content is never published past an entry that commits at the same time."""
     bad = await publish(registry, "acme/first", "greet")
     for number in range(8):
         files = {"SKILL.md": a_skill("greet", description="Says hello.")}
@@ -128,8 +131,8 @@ async def test_nothing_is_published_past_a_fresh_entry(registry: Registry) -> No
     assert await names(registry) == []
 
 
-async def test_a_copy_of_the_list_can_be_checked_and_kept_fresh(registry: Registry) -> None:
-    """Signed as it is sent, not sent again to whoever has it, and followed from its serial."""
+async def test_blocklist_is_signed_and_can_be_followed(registry: Registry) -> None:
+    """Unchanged lists return 304; changes follow from a serial."""
     await block(registry, repository="acme/tools", evidenceUrls=["https://example.com/report"])
     answer = await registry.client.get("/api/v1/blocklist")
     body = answer.json()
@@ -149,8 +152,8 @@ async def test_a_copy_of_the_list_can_be_checked_and_kept_fresh(registry: Regist
     assert [(each["kind"], each["data"]["entry"]) for each in news["changes"]] == [("unblock", entry)]
 
 
-async def test_a_client_asks_before_it_installs(registry: Registry) -> None:
-    """Blocked by source, refused by the scan, or nothing known: each is told apart."""
+async def test_client_check_before_install(registry: Registry) -> None:
+    """Blocked by source, refused by the scan, and unknown are distinct results."""
     await block(registry, repository="acme/tools", skillName="greet")
     url = f"{registry.app.settings.github_web_url}/acme/tools"
 

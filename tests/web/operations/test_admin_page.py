@@ -1,4 +1,4 @@
-"""The page of those who run the registry: only for them, and every button does what it says."""
+"""The admin page: restricted to administrators, and every button works."""
 
 import httpx
 import pytest
@@ -13,7 +13,7 @@ KEY = {"X-Internal-Key": SECRET}
 
 
 async def a_browser(registry: Registry, *, admin: bool) -> httpx.AsyncClient:
-    """Somebody with a session."""
+    """Return a browser with a session."""
     granted = await signed_in(registry.app, "alice", admin=admin)
     cookies = {each.key: each.value for each in session_cookies(granted, registry.app.settings)}
     transport = httpx.ASGITransport(create_app(registry.app), raise_app_exceptions=False)
@@ -22,8 +22,8 @@ async def a_browser(registry: Registry, *, admin: bool) -> httpx.AsyncClient:
     )
 
 
-async def test_only_admins_see_it(registry: Registry) -> None:
-    """G77: others are asked to sign in, or told that they may not."""
+async def test_admin_page_requires_an_administrator(registry: Registry) -> None:
+    """G77: others are asked to sign in or get 403."""
     anonymous = await registry.client.get("/admin", headers=PAGE)
     assert (anonymous.status_code, anonymous.headers["location"].startswith("/sign-in?")) == (303, True)
     async with await a_browser(registry, admin=False) as browser:
@@ -31,11 +31,11 @@ async def test_only_admins_see_it(registry: Registry) -> None:
     async with await a_browser(registry, admin=True) as browser:
         page = await browser.get("/admin")
     assert page.status_code == 200
-    assert "Nothing is stuck" in page.text
+    assert "No submission is stuck" in page.text
 
 
-async def test_pause_and_resume(registry: Registry) -> None:
-    """G27: the reason is shown to whoever looks, as text."""
+async def test_pause_and_resume_buttons(registry: Registry) -> None:
+    """G27: the reason is shown, escaped, to everyone."""
     async with await a_browser(registry, admin=True) as browser:
         paused = await browser.post("/admin/pause", data={"reason": "<b>maintenance</b>", "minutes": "5"})
         assert "&lt;b&gt;maintenance&lt;/b&gt;" in paused.text
@@ -45,8 +45,9 @@ async def test_pause_and_resume(registry: Registry) -> None:
         assert "queue_resumed" in resumed.text
 
 
-async def test_failed_ones_are_given_back(registry: Registry) -> None:
-    """G28: the dead letters, with a button."""
+@pytest.mark.process
+async def test_requeue_button_for_failed_submissions(registry: Registry) -> None:
+    """G28."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.fail("archive", 500, times=None)
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -55,16 +56,16 @@ async def test_failed_ones_are_given_back(registry: Registry) -> None:
     async with await a_browser(registry, admin=True) as browser:
         assert 'href="/submissions/' in (await browser.get("/admin")).text
         after = await browser.post("/admin/requeue-failed", data={"reason": "GitHub is back"})
-        assert "Everything that was submitted could be examined" in after.text
+        assert "No submission has failed" in after.text
     await registry.work()
     assert (await registry.client.get("/api/v1/submissions/stats")).json()["published"] == 1
 
 
-async def test_the_buttons_of_a_submission(registry: Registry) -> None:
-    """G28: those that are possible are there, and what has become impossible is told."""
+async def test_buttons_of_a_submission(registry: Registry) -> None:
+    """G28: only valid actions are shown; one that is no longer valid returns an error."""
     number = (await registry.submit("acme/tools", "pdf"))["id"]
     page = f"/submissions/{number}"
-    assert "For operators" not in (await registry.client.get(page)).text
+    assert "Operator actions" not in (await registry.client.get(page)).text
     async with await a_browser(registry, admin=True) as browser:
         buttons = (await browser.get(page)).text
         assert all(f"{number}/{verb}" in buttons for verb in ("front", "back", "hold", "dequeue"))
@@ -82,14 +83,14 @@ async def test_the_buttons_of_a_submission(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize("form", [{"reason": ""}, {"reason": "x", "minutes": "0"}, {"reason": "x", "minutes": "never"}])
-async def test_a_form_that_is_wrong_is_told(registry: Registry, form: dict[str, str]) -> None:
-    """G59: also to people."""
+async def test_invalid_form_is_rejected(registry: Registry, form: dict[str, str]) -> None:
+    """G59."""
     async with await a_browser(registry, admin=True) as browser:
         assert (await browser.post("/admin/pause", data=form)).status_code == 400
 
 
-async def test_another_site_cannot_press_the_buttons(registry: Registry) -> None:
-    """G80: a session is not enough, the request must come from our own pages."""
+async def test_cross_site_form_posts_are_rejected(registry: Registry) -> None:
+    """G80."""
     async with await a_browser(registry, admin=True) as browser:
         answer = await browser.post("/admin/resume", headers={"sec-fetch-site": "cross-site"})
     assert answer.status_code == 403

@@ -1,4 +1,4 @@
-"""The audit trail: everything once, newest first, for admins only."""
+"""The audit trail: every event once, newest first, administrators only."""
 
 from assay.store.operations.audit import record_audit
 from tests.support.registry import SECRET, Registry
@@ -6,8 +6,8 @@ from tests.support.registry import SECRET, Registry
 KEY = {"X-Internal-Key": SECRET}
 
 
-async def test_pages_have_every_entry_once(registry: Registry) -> None:
-    """Entries that come meanwhile do not move those that were seen."""
+async def test_paging_shows_every_audit_event_once(registry: Registry) -> None:
+    """New events do not shift the pages."""
     async with registry.app.store.begin() as db:
         for number in range(5):
             await record_audit(db, "root", "queue_paused", f"queue {number}", {"number": number})
@@ -27,8 +27,8 @@ async def test_pages_have_every_entry_once(registry: Registry) -> None:
     assert seen == ["queue 2", "queue 1", "queue 0"]
 
 
-async def test_a_page_that_ends_exactly_has_no_next(registry: Registry) -> None:
-    """Also without any entry."""
+async def test_last_full_page_has_no_cursor(registry: Registry) -> None:
+    """Nor has an empty list."""
     empty = (await registry.client.get("/api/v1/admin/audit", headers=KEY)).json()
     assert empty == {"events": [], "nextCursor": None}
     async with registry.app.store.begin() as db:
@@ -37,15 +37,13 @@ async def test_a_page_that_ends_exactly_has_no_next(registry: Registry) -> None:
     assert (len(page["events"]), page["nextCursor"]) == (1, None)
 
 
-async def test_a_made_up_cursor_is_refused(registry: Registry) -> None:
-    """By its name, and never with a failure of the database."""
+async def test_forged_cursor_is_rejected(registry: Registry) -> None:
     for cursor in ("x", "-1", "1.5", "٣", "9" * 30, ""):
         answer = await registry.client.get("/api/v1/admin/audit", params={"cursor": cursor}, headers=KEY)
         assert (cursor, answer.status_code) == (cursor, 400)
 
 
-async def test_an_entry_lives_and_dies_with_what_it_tells_of(registry: Registry) -> None:
-    """What was rolled back was not done, and nobody is said to have done it."""
+async def test_audit_event_is_rolled_back_with_its_action(registry: Registry) -> None:
     try:
         async with registry.app.store.begin() as db:
             await record_audit(db, "root", "queue_paused", "queue")

@@ -1,4 +1,4 @@
-"""Health, metrics, and what is answered while the database is away."""
+"""Health, metrics, and responses while the database is down."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,11 +11,12 @@ from pydantic import SecretStr
 from assay.model.submission import State
 from assay.settings import Settings
 from assay.store.database.database import open_database
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from tests.support.fake_github import FakeGitHub
 from tests.support.registry import Registry, open_registry
 from tests.support.skills import a_bad_skill, a_repository
+from tests.support.web.metrics import series
 
 BROWSER = {"accept": "text/html"}
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -27,14 +28,14 @@ API = (
     "/metrics",
 )
 PAGES = ("/", "/skills", "/skills?q=pdf", "/skills/acme/tools/pdf", "/queue", "/queue?category=published")
-# What is answered from the edge copy: see tests/faults/test_degraded.py. These are not.
+# These routes have no degraded response; tests/faults/test_degraded.py covers those that do.
 UNANSWERED = (f"/submissions/{NOBODY}",)
 
 
 @pytest.fixture
-async def own_server(data_folder: Path) -> AsyncIterator[Server]:
-    """A PostgreSQL that the test may stop, migrated."""
-    server = Server(data_folder / "postgres")
+async def own_server(data_folder: Path) -> AsyncIterator[EmbeddedServer]:
+    """Start a migrated PostgreSQL that the test may stop."""
+    server = EmbeddedServer(data_folder / "postgres")
     server.start(("fsync=off",))
     async with open_database(server.url) as store:
         await migrate(store)
@@ -42,16 +43,11 @@ async def own_server(data_folder: Path) -> AsyncIterator[Server]:
     server.stop()
 
 
-def series(metrics: str, name: str) -> dict[str, float]:
-    """The values of a metric, by their labels."""
-    lines = re.findall(rf"^{name}(?:\{{(.*)\}})? (\S+)$", metrics, re.MULTILINE)
-    return {labels: float(value) for labels, value in lines}
-
-
-async def test_without_its_database_the_registry_says_so_and_recovers_by_itself(
-    own_server: Server, settings: Settings, github: FakeGitHub
+@pytest.mark.process
+async def test_registry_reports_an_outage_and_recovers(
+    own_server: EmbeddedServer, settings: Settings, github: FakeGitHub
 ) -> None:
-    """G8, G9: 503 with Retry-After where only the database knows, never a zero or an empty list; no restart needed."""
+    """G8, G9: 503 with Retry-After instead of zeros or empty lists; no restart needed."""
     chosen = settings.model_copy(update={"database_url": SecretStr(own_server.url)})
     async with open_registry(chosen, github) as registry:
         github.add_repository("acme/tools", files=a_repository("pdf"))
@@ -72,7 +68,7 @@ async def test_without_its_database_the_registry_says_so_and_recovers_by_itself(
 
 
 async def check_outage(client: httpx.AsyncClient) -> None:
-    """Every answer that only the database can give is a 503; the process itself is fine."""
+    """Check that every route that needs the database returns 503 while the process stays healthy."""
     for headers in ({}, {"Authorization": f"Bearer vsk_{'a' * 43}"}):
         healthy = await client.get("/healthz", headers=headers)
         assert (healthy.status_code, healthy.json()["status"]) == (200, "ok")
@@ -90,14 +86,14 @@ async def check_outage(client: httpx.AsyncClient) -> None:
         assert (page.status_code, page.headers["content-type"]) == (503, "text/html; charset=utf-8"), path
         assert int(page.headers["retry-after"]) >= 1
         assert page.headers["cache-control"] == "no-store"
-        assert "does not answer" in page.text
+        assert "is unavailable" in page.text
         assert not re.search(
             r"\b0\b", re.sub(r"<head>.*</head>|<footer>.*</footer>|href=\S*", "", page.text, flags=re.DOTALL)
         )
 
 
 def assert_unavailable(answer: httpx.Response) -> None:
-    """A 503 that says when to ask again, and that no cache keeps."""
+    """Check for a 503 with Retry-After that is not cached."""
     assert answer.status_code == 503, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["code"] == "database_unavailable"
@@ -105,8 +101,7 @@ def assert_unavailable(answer: httpx.Response) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_a_schema_of_another_release_is_not_ready(registry: Registry) -> None:
-    """Ready means that this release can work with this schema."""
+async def test_unknown_schema_version_is_not_ready(registry: Registry) -> None:
     async with registry.app.store.begin() as db:
         await db.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     answer = await registry.client.get("/readyz")
@@ -117,8 +112,9 @@ async def test_a_schema_of_another_release_is_not_ready(registry: Registry) -> N
     assert "9999" in checks["migrations"]["detail"]
 
 
-async def test_metrics_and_statistics_are_the_same_numbers(registry: Registry) -> None:
-    """G12: one definition of every number, also for Prometheus; every state is there, also with none."""
+@pytest.mark.process
+async def test_metrics_and_statistics_agree(registry: Registry) -> None:
+    """G12: every state has a series, also at zero."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -135,8 +131,8 @@ async def test_metrics_and_statistics_are_the_same_numbers(registry: Registry) -
     assert series(metrics, "assay_skills") == {"": 1.0} == {"": float(stats["skills"])}
 
 
-async def test_requests_are_counted_by_route_and_not_by_path(registry: Registry) -> None:
-    """However many paths are asked for, the number of series stays the same; what no route has is one series."""
+async def test_requests_are_counted_by_route(registry: Registry) -> None:
+    """The number of series does not grow with the paths requested."""
     for number in range(3):
         await registry.client.get(f"/api/v1/skills/owner-{number}/repo/skill")
         await registry.client.get(f"/nothing/{number}")

@@ -1,4 +1,4 @@
-"""Whoever guesses passwords is slowed down, and learns nothing from how long it takes."""
+"""Password guessing is throttled and reveals nothing by its timing."""
 
 import asyncio
 import hashlib
@@ -6,20 +6,20 @@ import hashlib
 import pytest
 
 from assay.accounts.admins import create_admin
-from assay.accounts.login_throttle import AT_MOST, AT_MOST_FOR_A_LOGIN, WINDOW_SECONDS, count_sign_in
 from assay.accounts.passwords import hash_password
+from assay.accounts.rate_limit import MAX_PER_ADDRESS, MAX_PER_LOGIN, WINDOW_SECONDS, throttle_sign_in
 from assay.app.app import App
 from tests.support.web.people import PASSWORD, MovableTime, a_browser, audit_of, sign_in, signed_in
 
 
-async def test_guessing_is_slowed_down(app: App, time: MovableTime) -> None:
-    """After some wrong passwords even the right one has to wait, at this address; elsewhere nobody notices."""
+async def test_password_guessing_is_throttled(app: App, time: MovableTime) -> None:
+    """After some failures even the right password has to wait, at this address only."""
     async with a_browser(app) as browser:
-        for _ in range(AT_MOST_FOR_A_LOGIN):
+        for _ in range(MAX_PER_LOGIN):
             wrong = await sign_in(browser, password="not the password")
             assert (wrong.status_code, "Login or password is wrong." in wrong.text) == (401, True)
         throttled = await sign_in(browser)
-        assert (throttled.status_code, "Too many attempts" in throttled.text) == (429, True)
+        assert (throttled.status_code, "Too many attempts to sign in" in throttled.text) == (429, True)
         assert 0 < int(throttled.headers["retry-after"]) <= WINDOW_SECONDS
         problem = await browser.post(
             "/auth/sign-in", json={"login": "ROOT", "password": PASSWORD}, headers={"accept": "*/*"}
@@ -29,21 +29,21 @@ async def test_guessing_is_slowed_down(app: App, time: MovableTime) -> None:
             assert (await sign_in(other)).status_code == 303
         time.pass_by(int(throttled.headers["retry-after"]))
         assert (await sign_in(browser)).status_code == 303
-    assert len(await audit_of(app, "sign_in_failed")) == AT_MOST_FOR_A_LOGIN
+    assert len(await audit_of(app, "sign_in_failed")) == MAX_PER_LOGIN
 
 
-async def test_guesses_at_the_same_moment_are_all_counted(app: App) -> None:
-    """Twenty at once are twenty, not one: the count comes before the look at the password."""
+async def test_concurrent_guesses_are_all_counted(app: App) -> None:
+    """An attempt is counted before the password is checked."""
     async with a_browser(app) as browser:
         answers = await asyncio.gather(*(sign_in(browser, password=f"guess number {each}") for each in range(20)))
     codes = [answer.status_code for answer in answers]
-    assert (codes.count(401), codes.count(429)) == (AT_MOST_FOR_A_LOGIN, 20 - AT_MOST_FOR_A_LOGIN)
+    assert (codes.count(401), codes.count(429)) == (MAX_PER_LOGIN, 20 - MAX_PER_LOGIN)
 
 
-async def test_trying_many_logins_is_slowed_down_too(app: App, time: MovableTime) -> None:
-    """An address has a limit of its own; IPv6 addresses of one network are one; the counts do not pile up."""
-    for each in range(AT_MOST):
-        await count_sign_in(app.store, f"root{each}", "2001:db8::1", app.clock.now())
+async def test_guessing_many_logins_is_throttled(app: App, time: MovableTime) -> None:
+    """Addresses have their own limit, IPv6 by network, and old counts expire."""
+    for each in range(MAX_PER_ADDRESS):
+        await throttle_sign_in(app.store, f"root{each}", "2001:db8::1", app.clock.now())
     async with a_browser(app, address=("2001:db8::2", 1)) as same, a_browser(app, address=("2001:db8:1::", 1)) as other:
         assert (await sign_in(same)).status_code == 429
         assert (await sign_in(other)).status_code == 303
@@ -54,17 +54,16 @@ async def test_trying_many_logins_is_slowed_down_too(app: App, time: MovableTime
         assert (await db.exec_driver_sql("SELECT count(*) FROM sign_in_attempt")).scalar_one() == 2
 
 
-async def test_a_success_forgets_the_failures_before(app: App) -> None:
-    """Who mistypes now and then is never shut out."""
+async def test_successful_sign_in_clears_failures(app: App) -> None:
     async with a_browser(app) as browser:
         for _ in range(3):
-            for _ in range(AT_MOST_FOR_A_LOGIN - 1):
+            for _ in range(MAX_PER_LOGIN - 1):
                 assert (await sign_in(browser, password="not the password")).status_code == 401
             assert (await sign_in(browser)).status_code == 303
 
 
-async def test_an_unknown_login_takes_as_long(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a refusal does not tell which logins exist: each derives one key of the same cost."""
+async def test_unknown_login_takes_as_long_as_a_wrong_password(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt derives one key of the same cost."""
     derived: list[tuple[int, int, int]] = []
     scrypt = hashlib.scrypt
 
@@ -82,7 +81,7 @@ async def test_an_unknown_login_takes_as_long(app: App, monkeypatch: pytest.Monk
 
 
 async def an_usual_admin(app: App) -> None:
-    """One whose password is kept at the usual cost, beside a person of GitHub without any."""
+    """Return an administrator with a password hashed at the usual cost, and a GitHub account without a password."""
     async with app.store.begin() as db:
         await create_admin(db, "usual", hash_password(PASSWORD))
     await signed_in(app, "alice")

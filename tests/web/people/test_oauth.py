@@ -1,4 +1,4 @@
-"""Sign in with GitHub, against a GitHub on loopback: state, PKCE, and everything that may go wrong there."""
+"""Sign-in with a GitHub on loopback: state, PKCE, and failures."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,19 +17,16 @@ from assay.model.errors import Invalid
 from assay.settings import Settings
 from assay.web.http.cookies import GITHUB_SECONDS
 from tests.support.fake_github import FakeGitHub
-from tests.support.fake_github.calls import Call
 from tests.support.registry import open_registry
+from tests.support.web.oauth import CALLBACK, CLIENT_ID, CLIENT_SECRET, calls
 from tests.support.web.people import MovableTime, a_browser, audit_of, with_settings
-
-CLIENT_ID, CLIENT_SECRET = "Iv1.0123456789abcdef", "the-secret-of-the-oauth-app"
-CALLBACK = "http://127.0.0.1:8000/auth/github/callback"
 
 
 @pytest.fixture
 async def app(settings: Settings, github: FakeGitHub, time: MovableTime) -> AsyncIterator[App]:
-    """A registry that is an OAuth app of its GitHub, where `Alice` sits at the browser."""
+    """Return a registry that is an OAuth app of its GitHub, where `Alice` uses the browser."""
     github.add_oauth_app(CLIENT_ID, CLIENT_SECRET, CALLBACK)
-    github.visit(7, "Alice")
+    github.sign_in_as(7, "Alice")
     set_up = {"oauth_client_id": CLIENT_ID, "oauth_client_secret": SecretStr(CLIENT_SECRET)}
     async with open_registry(settings.model_copy(update=set_up), github, time.clock) as opened:
         yield opened.app
@@ -37,14 +34,14 @@ async def app(settings: Settings, github: FakeGitHub, time: MovableTime) -> Asyn
 
 @asynccontextmanager
 async def at_github(url: str) -> AsyncIterator[str]:
-    """What the browser is told at GitHub: where to go back to."""
+    """Return the URL to which GitHub redirects the browser."""
     async with aiohttp.ClientSession() as session, session.get(url, allow_redirects=False) as answer:
         assert answer.status == 302
         yield answer.headers["Location"]
 
 
 async def come_back(browser: httpx.AsyncClient, onward: str = "/") -> httpx.Response:
-    """From the button to the callback."""
+    """Follow the sign-in from the button to the callback."""
     asked = await browser.get("/auth/github", params={"next": onward})
     assert asked.status_code == 303
     async with at_github(asked.headers["location"]) as location:
@@ -53,17 +50,12 @@ async def come_back(browser: httpx.AsyncClient, onward: str = "/") -> httpx.Resp
 
 
 async def me(browser: httpx.AsyncClient) -> dict[str, Any]:
-    """Who the registry takes the browser for."""
+    """Return the account of the browser's session."""
     return (await browser.get("/auth/me")).json()
 
 
-def calls(github: FakeGitHub, route: str) -> list[Call]:
-    """What GitHub was asked."""
-    return [call for call in github.calls if call.route == route]
-
-
-async def test_a_person_signs_in_with_github(app: App, github: FakeGitHub) -> None:
-    """G81: the button, GitHub's page, the way back; GitHub is asked for no right and its token is used once."""
+async def test_sign_in_with_github(app: App, github: FakeGitHub) -> None:
+    """G81: no scopes are requested, and the GitHub token is used once."""
     async with a_browser(app) as browser:
         assert 'href="/auth/github?next=%2Fqueue"' in (await browser.get("/sign-in?next=/queue")).text
         asked = await browser.get("/auth/github")
@@ -84,35 +76,35 @@ async def test_a_person_signs_in_with_github(app: App, github: FakeGitHub) -> No
     ]
 
 
-async def test_github_leads_back_to_no_other_site(app: App) -> None:
-    """Where to go on to was checked before it was signed."""
+async def test_sign_in_redirects_only_within_the_registry(app: App) -> None:
+    """The target is checked before it is signed."""
     async with a_browser(app) as browser:
         for wanted in ("https://evil.example/", "//evil.example", "/\\evil.example"):
             assert (await come_back(browser, wanted)).headers["location"] == "/"
 
 
-async def test_who_the_settings_name_is_an_admin(app: App) -> None:
-    """In any case of letters, at each sign-in, and not a moment longer than the settings say."""
+async def test_admin_logins_come_from_settings(app: App) -> None:
+    """Case-insensitive, checked at each sign-in."""
     for logins, role in [(("bob", "alice"), "SUPER_ADMIN"), (("bob",), "USER"), (("alice",), "SUPER_ADMIN")]:
         async with a_browser(with_settings(app, admin_logins=logins)) as browser:
             await come_back(browser)
             assert (await me(browser))["role"] == role
     assert len(await audit_of(app, "role_changed")) == 3
     assert Settings.from_mapping({"ASSAY_ADMIN_LOGINS": "Alice, BOB"}).admin_logins == ("alice", "bob")
-    with pytest.raises(Invalid, match="ASSAY_ADMIN_LOGINS: '@alice' is no GitHub login"):
+    with pytest.raises(Invalid, match="ASSAY_ADMIN_LOGINS: '@alice' is not a GitHub login"):
         Settings.from_mapping({"ASSAY_ADMIN_LOGINS": "@alice"})
 
 
-async def test_a_person_is_a_number_and_not_a_login(app: App, github: FakeGitHub) -> None:
-    """G79, G81: who takes over a login that was given up gets neither the account nor its rights."""
+async def test_account_follows_the_github_id_not_the_login(app: App, github: FakeGitHub) -> None:
+    """G79, G81: a reused login gets neither the account nor its rights."""
     named = with_settings(app, admin_logins=("alice",))
     async with a_browser(named) as browser:
         await come_back(browser)
-    github.visit(7, "Alice-Renamed")
+    github.sign_in_as(7, "Alice-Renamed")
     async with a_browser(named) as browser:
         await come_back(browser)
         assert await me(browser) == {"signedIn": True, "login": "Alice-Renamed", "role": "USER"}
-    github.visit(8, "Alice")
+    github.sign_in_as(8, "Alice")
     async with a_browser(app) as browser:
         await come_back(browser)
         assert (await me(browser))["login"] == "Alice"
@@ -121,16 +113,14 @@ async def test_a_person_is_a_number_and_not_a_login(app: App, github: FakeGitHub
     assert accounts == [(7, "Alice-Renamed"), (8, "Alice")]
 
 
-async def test_two_first_visits_at_once_make_one_account(app: App) -> None:
-    """The number is unique, and both are signed in."""
+async def test_concurrent_first_sign_ins_create_one_account(app: App) -> None:
     async with a_browser(app) as one, a_browser(app) as other:
         answers = await asyncio.gather(come_back(one), come_back(other))
     assert [answer.status_code for answer in answers] == [303, 303]
     assert len(await audit_of(app, "account_created")) == 1
 
 
-async def test_a_disabled_account_stays_outside(app: App) -> None:
-    """GitHub's word for who somebody is does not open what an operator has closed."""
+async def test_disabled_account_cannot_sign_in(app: App) -> None:
     async with a_browser(app) as browser:
         await come_back(browser)
     async with app.store.begin() as db:
@@ -141,8 +131,8 @@ async def test_a_disabled_account_stays_outside(app: App) -> None:
         assert not (await me(browser))["signedIn"]
 
 
-async def test_a_sign_in_that_did_not_begin_here_is_refused(app: App, github: FakeGitHub, time: MovableTime) -> None:
-    """Nobody can be signed in as somebody else by a link: state, browser and time must be those of the beginning."""
+async def test_sign_in_started_elsewhere_is_rejected(app: App, github: FakeGitHub, time: MovableTime) -> None:
+    """State, browser and time must match the start of the sign-in."""
     async with a_browser(app) as attacker, a_browser(app) as victim:
         asked = await attacker.get("/auth/github")
         async with at_github(asked.headers["location"]) as location:
@@ -164,8 +154,7 @@ async def test_a_sign_in_that_did_not_begin_here_is_refused(app: App, github: Fa
     assert await audit_of(app, "sign_in") == []
 
 
-async def test_a_code_is_worth_nothing_without_its_verifier(app: App, github: FakeGitHub) -> None:
-    """PKCE: a code that somebody has read on its way cannot be used from another sign-in."""
+async def test_code_without_its_pkce_verifier_is_rejected(app: App, github: FakeGitHub) -> None:
     async with a_browser(app) as victim, a_browser(app) as thief:
         asked = await victim.get("/auth/github")
         async with at_github(asked.headers["location"]) as location:
@@ -177,20 +166,20 @@ async def test_a_code_is_worth_nothing_without_its_verifier(app: App, github: Fa
     assert calls(github, "user") == []
 
 
-async def test_what_github_refuses_is_told(app: App, github: FakeGitHub) -> None:
-    """A code that is wrong or used comes with status 200 and an error; a person may also say no."""
+async def test_github_refusal_is_reported(app: App, github: FakeGitHub) -> None:
+    """GitHub reports wrong and used codes with status 200; a person may also decline."""
     async with a_browser(app) as browser:
         state = parse_qs(urlsplit((await browser.get("/auth/github")).headers["location"]).query)["state"][0]
         bad = await browser.get("/auth/github/callback", params={"code": "made-up", "state": state})
         assert (bad.status_code, "GitHub did not confirm who you are" in bad.text) == (403, True)
-        github.visit(7, "Alice", denies=True)
+        github.sign_in_as(7, "Alice", denies=True)
         denied = await come_back(browser)
-        assert (denied.status_code, "You did not allow it at GitHub." in denied.text) == (403, True)
+        assert (denied.status_code, "You did not authorise the sign-in at GitHub." in denied.text) == (403, True)
         assert not (await me(browser))["signedIn"]
 
 
-async def test_a_github_in_trouble_is_told_and_healed(app: App, github: FakeGitHub, capsys: Any) -> None:
-    """503 with Retry-After when GitHub fails, hangs up, or talks nonsense; afterwards everything works."""
+async def test_github_outage_is_reported(app: App, github: FakeGitHub, capsys: Any) -> None:
+    """503 with Retry-After on errors, disconnects and malformed responses, then recovery."""
     troubles = [
         lambda: github.fail("token", 500),
         lambda: github.fail("token", 200, body="<html>"),
@@ -209,8 +198,8 @@ async def test_a_github_in_trouble_is_told_and_healed(app: App, github: FakeGitH
     assert "Answered 503" in "".join(capsys.readouterr())
 
 
-async def test_wrong_settings_are_the_operators_to_mend(app: App) -> None:
-    """G81: a wrong secret is no fault of the visitor, and does not appear anywhere."""
+async def test_wrong_client_secret_is_an_operator_error(app: App) -> None:
+    """G81: it is not blamed on the visitor and the secret is not shown."""
     wrong = with_settings(app, oauth_client_secret=SecretStr("not-the-secret"))
     async with a_browser(wrong) as browser:
         answer = await come_back(browser)
@@ -219,8 +208,8 @@ async def test_wrong_settings_are_the_operators_to_mend(app: App) -> None:
     assert "not-the-secret" not in answer.text
 
 
-async def test_without_settings_there_is_no_github(app: App, github: FakeGitHub) -> None:
-    """G81: off means no button, and an explanation for who comes all the same."""
+async def test_sign_in_without_oauth_settings_is_disabled(app: App, github: FakeGitHub) -> None:
+    """G81: no button, and an explanation for direct visits."""
     off = with_settings(app, oauth_client_id=None, oauth_client_secret=None)
     async with a_browser(off) as browser:
         assert "GitHub" not in (await browser.get("/sign-in")).text
@@ -233,8 +222,8 @@ async def test_without_settings_there_is_no_github(app: App, github: FakeGitHub)
             Settings.from_mapping({only: "something"})
 
 
-async def test_nothing_of_github_is_kept_or_logged(app: App, github: FakeGitHub, capsys: Any) -> None:
-    """G84: neither the token, the code, the state, the verifier nor the client secret, in the database or a log."""
+async def test_github_credentials_are_neither_stored_nor_logged(app: App, github: FakeGitHub, capsys: Any) -> None:
+    """G84: token, code, state, verifier and client secret."""
     async with a_browser(app) as browser:
         asked = await browser.get("/auth/github")
         held = [browser.cookies["assay_github"], *browser.cookies["assay_github"].split(".")]

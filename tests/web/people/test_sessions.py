@@ -1,4 +1,4 @@
-"""Sessions: signing in with a password, staying signed in, signing out, and what a thief of a token gets."""
+"""Sessions: sign-in with a password, refresh, sign-out, and stolen tokens."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from assay.accounts.sessions import ACCESS_SECONDS, GRACE_SECONDS, SESSION_SECON
 from assay.app.app import App
 from assay.web.app import build_routes, create_app
 from assay.web.http.access import ADMIN
-from assay.web.people.sign_in_page import SignInBody
+from assay.web.people.pages import SignInBody
 from tests.support.web.people import (
     OURS,
     PASSWORD,
@@ -47,20 +47,20 @@ ELSEWHERE = [
 
 
 async def me(browser: httpx.AsyncClient) -> tuple[bool, str | None, str | None]:
-    """Who the registry takes the browser for."""
+    """Return the account of the browser's session."""
     said = (await browser.get("/auth/me")).json()
     return said["signedIn"], said["login"], said["role"]
 
 
 async def refresh(app: App | ASGIApp, token: str) -> httpx.Response:
-    """What a program gets for a refresh token."""
+    """Return the response to a refresh token."""
     async with a_browser(app) as browser:
         browser.cookies.set("assay_refresh", token)
         return await browser.post("/auth/refresh", headers={"accept": "application/json"})
 
 
 def flags(answer: httpx.Response) -> dict[str, set[str]]:
-    """The attributes of each cookie that an answer sets."""
+    """Return the attributes of each cookie set by a response."""
     found = {}
     for header in answer.headers.get_list("set-cookie"):
         first, *others = header.split("; ")
@@ -68,8 +68,8 @@ def flags(answer: httpx.Response) -> dict[str, set[str]]:
     return found
 
 
-async def test_a_form_signs_in_and_out_without_a_script(app: App) -> None:
-    """G80: the right password opens a session of an admin, which ends when the person leaves."""
+async def test_form_signs_in_and_out_without_script(app: App) -> None:
+    """G80."""
     async with a_browser(app) as browser:
         page = (await browser.get("/sign-in?next=/queue")).text
         assert '<form method="post" action="/sign-in?next=%2Fqueue">' in page
@@ -89,8 +89,8 @@ async def test_a_form_signs_in_and_out_without_a_script(app: App) -> None:
     ]
 
 
-async def test_a_program_signs_in_and_out(app: App) -> None:
-    """The same in JSON, without a browser's headers."""
+async def test_api_sign_in_and_out(app: App) -> None:
+    """Without a browser's headers."""
     async with a_browser(app) as client:
         client.headers = httpx.Headers({"accept": "application/json"})
         answer = await client.post("/auth/sign-in", json={"login": "root", "password": PASSWORD})
@@ -104,8 +104,8 @@ async def test_a_program_signs_in_and_out(app: App) -> None:
         assert unknown.json() == refused.json()
 
 
-async def test_cookies_are_kept_from_scripts_and_other_sites(app: App) -> None:
-    """G80: Lax, because Strict signs out whoever follows a link; over https only https sees them."""
+async def test_session_cookie_attributes(app: App) -> None:
+    """G80: HttpOnly; SameSite=Lax, because Strict would sign people out when they follow a link; Secure over https."""
     async with a_browser(app) as browser:
         plain = flags(await sign_in(browser))
     usual = {"HttpOnly", "SameSite=lax", f"Max-Age={SESSION_SECONDS}"}
@@ -118,8 +118,8 @@ async def test_cookies_are_kept_from_scripts_and_other_sites(app: App) -> None:
     }
 
 
-async def test_a_session_is_checked_without_the_database(app: App) -> None:
-    """G80: who is signed in is in the token, so no page waits for a query about it."""
+async def test_session_check_needs_no_database(app: App) -> None:
+    """G80: the access token carries the account."""
     admin = await signed_in(app, "boss", admin=True)
     async with a_browser(app) as browser:
         browser.cookies.update(cookies_of(admin))
@@ -131,7 +131,7 @@ async def test_a_session_is_checked_without_the_database(app: App) -> None:
 
 
 async def test_only_digests_are_stored(app: App) -> None:
-    """A copy of the database opens no session: neither tokens nor passwords are in it."""
+    """A copy of the database contains neither tokens nor passwords."""
     async with a_browser(app) as browser:
         await sign_in(browser)
         held = [*browser.cookies.values(), PASSWORD]
@@ -141,8 +141,8 @@ async def test_only_digests_are_stored(app: App) -> None:
             assert [each for each in held if each in stored or each.rpartition(".")[2] in stored] == []
 
 
-async def test_many_tabs_may_refresh_at_once(app: App) -> None:
-    """G80: of many refreshes with one token all succeed, with the same successor, and the session goes on."""
+async def test_concurrent_refreshes_return_the_same_token(app: App) -> None:
+    """G80."""
     token = (await signed_in(app)).refresh_token
     served = create_app(app)
     answers = await asyncio.gather(*(refresh(served, token) for _ in range(50)))
@@ -153,8 +153,8 @@ async def test_many_tabs_may_refresh_at_once(app: App) -> None:
     assert (await refresh(app, successors.pop())).status_code == 200
 
 
-async def test_an_answer_that_was_lost_is_given_again(app: App, time: MovableTime) -> None:
-    """G80: a browser that never saw its new token asks with the old one some seconds later, and stays signed in."""
+async def test_lost_refresh_response_can_be_requested_again(app: App, time: MovableTime) -> None:
+    """G80: within seconds of the first request."""
     token = (await signed_in(app)).refresh_token
     lost = await refresh(app, token)
     time.pass_by(GRACE_SECONDS - 2)
@@ -165,8 +165,8 @@ async def test_an_answer_that_was_lost_is_given_again(app: App, time: MovableTim
 
 
 @pytest.mark.parametrize("generations", [1, 2])
-async def test_a_token_that_is_used_again_later_ends_the_session(app: App, time: MovableTime, generations: int) -> None:
-    """G80: an old token is a copy. Nobody knows who holds it, so neither holder goes on."""
+async def test_late_reuse_of_a_refresh_token_ends_the_session(app: App, time: MovableTime, generations: int) -> None:
+    """G80: the token was copied, so both holders lose the session."""
     first = newest = (await signed_in(app)).refresh_token
     other = (await signed_in(app, "bob")).refresh_token
     for _ in range(generations):
@@ -180,8 +180,7 @@ async def test_a_token_that_is_used_again_later_ends_the_session(app: App, time:
     assert await audit_of(app, "session_revoked") == [("alice", "session_revoked", "alice")]
 
 
-async def test_a_made_up_token_is_worth_nothing(app: App) -> None:
-    """Whatever it looks like, it is the same refusal."""
+async def test_forged_refresh_token_is_rejected(app: App) -> None:
     async with a_browser(app) as client:
         for token in ("", "x", ".", "0" * 32, "0" * 32 + ".secret", "ä.ö", '"', "a" * 5000):
             cookie = f"assay_refresh={token}; assay_session={token}".encode()
@@ -189,8 +188,8 @@ async def test_a_made_up_token_is_worth_nothing(app: App) -> None:
             assert (token, answer.status_code) == (token, 401)
 
 
-async def test_a_session_that_nobody_uses_ends(app: App, time: MovableTime) -> None:
-    """A refresh token is good for thirty days, and each use gives thirty more."""
+async def test_unused_session_expires(app: App, time: MovableTime) -> None:
+    """After 30 days; each use extends it."""
     used = (await signed_in(app)).refresh_token
     unused = (await signed_in(app, "bob")).refresh_token
     time.pass_by(SESSION_SECONDS - 60)
@@ -204,8 +203,8 @@ async def test_a_session_that_nobody_uses_ends(app: App, time: MovableTime) -> N
     assert kept == 2
 
 
-async def test_a_page_refreshes_its_session_by_itself(app: App, time: MovableTime) -> None:
-    """A lapsed access token costs a person a redirect, not their session, on public pages and on closed ones."""
+async def test_page_refreshes_an_expired_access_token(app: App, time: MovableTime) -> None:
+    """By one redirect, on public and protected pages."""
     async with a_browser(app) as browser:
         await sign_in(browser)
         time.pass_by(LAPSED_SECONDS)
@@ -219,8 +218,8 @@ async def test_a_page_refreshes_its_session_by_itself(app: App, time: MovableTim
         assert (await browser.get("/api/v1/admin/audit")).status_code == 200
 
 
-async def test_a_form_that_meets_a_lapsed_session_is_sent_again(app: App, time: MovableTime) -> None:
-    """What a person has typed is not lost because fifteen minutes have passed."""
+async def test_form_is_resent_after_a_refresh(app: App, time: MovableTime) -> None:
+    """The person's input is not lost."""
 
     @post("/admin/note", opt=ADMIN, status_code=200)
     async def note(data: URLEncodedBody[SignInBody]) -> str:
@@ -242,8 +241,8 @@ async def test_a_form_that_meets_a_lapsed_session_is_sent_again(app: App, time: 
         assert over.url.path == "/sign-in"
 
 
-async def test_a_page_of_a_session_that_is_over_is_anybodys(app: App, time: MovableTime) -> None:
-    """No loop: when the session cannot be refreshed, the browser forgets it."""
+async def test_ended_session_does_not_redirect_forever(app: App, time: MovableTime) -> None:
+    """The cookies are cleared."""
 
     @get("/admin/secret", opt=ADMIN)
     async def secret() -> str:
@@ -262,15 +261,15 @@ async def test_a_page_of_a_session_that_is_over_is_anybodys(app: App, time: Mova
             assert dict(browser.cookies) == {}
 
 
-async def test_a_visit_without_cookies_signs_nobody_out(app: App) -> None:
-    """Another site that leads a browser here, while Lax cookies stay behind, must not take them away."""
+async def test_visit_without_cookies_keeps_the_session(app: App) -> None:
+    """A cross-site link without Lax cookies must not clear them."""
     async with a_browser(app) as browser:
         assert flags(await browser.get("/auth/refresh")) == {}
         assert flags(await browser.post("/auth/sign-out", headers={"sec-fetch-site": "cross-site"})) == {}
 
 
-async def test_signing_out_ends_a_lapsed_session_too(app: App, time: MovableTime) -> None:
-    """Whoever presses the button on an old page has left, and the refresh token that somebody copied is worthless."""
+async def test_sign_out_ends_a_session_with_an_expired_access_token(app: App, time: MovableTime) -> None:
+    """The refresh token becomes useless."""
     async with a_browser(app) as browser:
         await sign_in(browser)
         (token,) = (each.value for each in browser.cookies.jar if each.name == "assay_refresh")
@@ -281,8 +280,8 @@ async def test_signing_out_ends_a_lapsed_session_too(app: App, time: MovableTime
     assert await audit_of(app, "sign_out") == [("root", "sign_out", "root")]
 
 
-async def test_a_disabled_account_loses_its_power(app: App, time: MovableTime) -> None:
-    """At the latest with the access token, and it cannot sign in again."""
+async def test_disabled_account_loses_access(app: App, time: MovableTime) -> None:
+    """At the latest when the access token expires."""
     async with a_browser(app) as browser:
         await sign_in(browser)
         (token,) = (each.value for each in browser.cookies.jar if each.name == "assay_refresh")
@@ -299,8 +298,8 @@ async def test_a_disabled_account_loses_its_power(app: App, time: MovableTime) -
     assert (await refresh(app, other)).status_code == 401
 
 
-async def test_an_admin_that_the_settings_no_longer_name_is_demoted(app: App, time: MovableTime) -> None:
-    """The role is read again at each refresh; a login that GitHub has not just confirmed is never promoted."""
+async def test_removed_admin_login_is_demoted_at_refresh(app: App, time: MovableTime) -> None:
+    """A login that GitHub has not just confirmed is never promoted."""
     boss = await signed_in(app, "Boss", admin=True)
     still = await refresh(with_settings(app, admin_logins=("boss",)), boss.refresh_token)
     assert still.json()["role"] == "SUPER_ADMIN"
@@ -314,16 +313,14 @@ async def test_an_admin_that_the_settings_no_longer_name_is_demoted(app: App, ti
     assert await audit_of(app, "role_changed") == changes
 
 
-async def test_our_own_admins_are_not_named_in_settings(app: App, time: MovableTime) -> None:
-    """An account with a password keeps its role, whatever GitHub logins the settings have."""
+async def test_password_admins_are_independent_of_settings(app: App, time: MovableTime) -> None:
     async with a_browser(app) as browser:
         await sign_in(browser)
         (token,) = (each.value for each in browser.cookies.jar if each.name == "assay_refresh")
     assert (await refresh(app, token)).json()["role"] == "SUPER_ADMIN"
 
 
-async def test_no_way_leads_to_another_site(app: App) -> None:
-    """An address that a stranger made up must not use our name to send people away."""
+async def test_redirects_stay_on_the_registry(app: App) -> None:
     async with a_browser(app) as browser:
         for wanted in ELSEWHERE:
             page = await browser.get("/sign-in", params={"next": wanted})
@@ -336,8 +333,8 @@ async def test_no_way_leads_to_another_site(app: App) -> None:
             assert {answer.headers.get("location", "/") for answer in led} == {"/"}
 
 
-async def test_another_site_cannot_sign_anybody_in(app: App) -> None:
-    """Otherwise a person would work, without noticing, in the account of somebody who waits for it."""
+async def test_cross_site_sign_in_is_rejected(app: App) -> None:
+    """Otherwise a victim could unknowingly work in the attacker's account."""
     async with a_browser(app) as browser:
         for said in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}):
             answer = await browser.post("/sign-in", data={"login": "root", "password": PASSWORD}, headers=said)
@@ -349,17 +346,17 @@ async def test_another_site_cannot_sign_anybody_in(app: App) -> None:
         assert answer.status_code == 403
 
 
-async def test_what_cannot_be_a_login_is_refused_by_name(app: App) -> None:
-    """It is neither tried nor written anywhere: people type passwords into the wrong field."""
+async def test_invalid_login_is_rejected(app: App) -> None:
+    """It is not logged: people type passwords into the wrong field."""
     async with a_browser(app) as browser:
         for login in ("a b", "ro\x00ot", "-root", "x" * 65, "röot", ""):
             answer = await sign_in(browser, login)
-            assert (answer.status_code, "login: letters" in answer.text) == (400, True)
+            assert (answer.status_code, "login: use 1 to 64 letters" in answer.text) == (400, True)
     assert await audit_of(app, "sign_in_failed") == []
 
 
-async def test_nothing_secret_is_logged(app: App, time: MovableTime, capsys: pytest.CaptureFixture[str]) -> None:
-    """G84: neither passwords nor tokens nor cookies in any log line, also when the database fails in the middle."""
+async def test_no_secret_is_logged(app: App, time: MovableTime, capsys: pytest.CaptureFixture[str]) -> None:
+    """G84: neither passwords, tokens nor cookies, also when the database fails."""
     async with a_browser(app) as browser:
         await sign_in(browser)
         await sign_in(browser, password="a wrong password")
@@ -372,6 +369,6 @@ async def test_nothing_secret_is_logged(app: App, time: MovableTime, capsys: pyt
         assert (await sign_in(browser)).status_code == 500
         assert (await browser.post("/auth/refresh")).status_code == 500
     logged = "".join(capsys.readouterr())
-    assert "A bug stopped a request" in logged
+    assert "Request failed unexpectedly" in logged
     secrets = [*held, *(part for each in held for part in each.split(".")), PASSWORD, "a wrong password", "scrypt$"]
     assert [each for each in secrets if each in logged] == []

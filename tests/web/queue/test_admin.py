@@ -1,4 +1,4 @@
-"""The queue under control, over HTTP: who asked, what became of it, what is refused."""
+"""Queue administration over HTTP: actor, outcome, rejections."""
 
 from typing import Any
 
@@ -14,12 +14,13 @@ KEY = {"X-Internal-Key": SECRET}
 
 
 async def post(registry: Registry, verb: str, body: dict[str, Any]) -> httpx.Response:
-    """An admin's request."""
+    """Send a request as an administrator."""
     return await registry.client.post(f"{QUEUE}/{verb}", json=body, headers=KEY)
 
 
+@pytest.mark.process
 async def test_hold_dequeue_and_requeue(registry: Registry) -> None:
-    """G28: each answer says what was changed, what could not be, and what is not there."""
+    """G28: each response lists changed, unchanged and unknown submissions."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     number = (await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md"))["id"]
     held = (await post(registry, "hold", {"ids": [number, NOBODY], "reason": "wait"})).json()
@@ -44,7 +45,7 @@ async def test_hold_dequeue_and_requeue(registry: Registry) -> None:
 
 
 async def test_pause_and_resume(registry: Registry) -> None:
-    """G27: who, why and until when are seen in health."""
+    """G27: health shows who paused, why and until when."""
     paused = (await post(registry, "pause", {"reason": "maintenance", "ttlSeconds": 60})).json()
     assert (paused["reason"], paused["pausedBy"]) == ("maintenance", "internal key")
     health = (await registry.client.get("/api/v1/queue/health")).json()
@@ -55,15 +56,14 @@ async def test_pause_and_resume(registry: Registry) -> None:
     assert (await registry.client.get("/api/v1/queue/health")).json()["paused"] is None
 
 
-async def test_the_front_of_the_queue_is_its_first_position(registry: Registry) -> None:
-    """What an admin moves is where everybody sees it."""
+async def test_moving_to_the_front_changes_the_position(registry: Registry) -> None:
     ids = [(await registry.submit("acme/tools", f"skill-{number}"))["id"] for number in range(3)]
     assert (await post(registry, "order", {"ids": [ids[2]], "position": "front"})).json()["changed"] == [ids[2]]
     assert [(await registry.read(each))["position"] for each in ids] == [2, 3, 1]
 
 
-async def test_reprocess_counts_first(registry: Registry) -> None:
-    """G7: a dry run changes nothing."""
+async def test_reprocess_dry_run_changes_nothing(registry: Registry) -> None:
+    """G7."""
     for number in range(3):
         await registry.submit("acme/gone", f"skill-{number}")
     await registry.submit("acme/other", "skill")
@@ -96,7 +96,7 @@ async def test_reprocess_counts_first(registry: Registry) -> None:
         ("reprocess", {"states": ["FAILED"], "reason": "x", "before": "2026-01-01T00:00:00"}, "before"),
     ],
 )
-async def test_what_is_wrong_is_named(registry: Registry, verb: str, body: dict[str, Any], named: str) -> None:
-    """G59: 400, and which field."""
+async def test_invalid_request_names_the_field(registry: Registry, verb: str, body: dict[str, Any], named: str) -> None:
+    """G59."""
     answer = await post(registry, verb, body)
     assert (answer.status_code, named in answer.json()["detail"]) == (400, True), answer.text

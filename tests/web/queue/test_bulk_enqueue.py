@@ -1,4 +1,4 @@
-"""`POST /api/v1/admin/queue/bulk-enqueue`, to the letter."""
+"""`POST /api/v1/admin/queue/bulk-enqueue`: the exact contract."""
 
 import asyncio
 from typing import Any
@@ -15,20 +15,20 @@ KEY = {"X-Internal-Key": SECRET}
 
 
 async def send(registry: Registry, body: Any, **headers: str) -> httpx.Response:
-    """The request, with the key."""
+    """Send the request with the internal key."""
     return await registry.client.post(ENQUEUE, json=body, headers=KEY | headers)
 
 
 def items(registry: Registry, number: int, prefix: str = "skill") -> list[dict[str, str]]:
-    """So many skills of a few repositories."""
+    """Return items of a few repositories."""
     return [
         {"repoUrl": f"{registry.web_url}/acme/repo-{index % 7}", "skillName": f"{prefix}-{index}"}
         for index in range(number)
     ]
 
 
-async def test_a_thousand_are_enqueued_and_then_skipped(registry: Registry) -> None:
-    """G19: the limit itself is accepted, the same again is skipped, and each answer adds up."""
+async def test_thousand_items_are_enqueued_then_skipped(registry: Registry) -> None:
+    """G19: the counts of each response add up."""
     body = {"items": items(registry, 1000)}
     first, again = (await send(registry, body)).json(), (await send(registry, body)).json()
     assert (first["ok"], first["enqueued"], first["skipped"], first["errors"]) == (True, 1000, 0, [])
@@ -42,22 +42,21 @@ async def test_a_thousand_are_enqueued_and_then_skipped(registry: Registry) -> N
     [{}, {"items": None}, {"items": "all"}, {"items": {}}, [], {"items": [], "extra": 1}, "no object"],
     ids=str,
 )
-async def test_a_request_without_a_list_of_items_is_refused(registry: Registry, body: Any) -> None:
-    """G19: the request is wrong, not an item."""
+async def test_request_without_items_is_rejected(registry: Registry, body: Any) -> None:
+    """G19."""
     answer = await send(registry, body)
     assert answer.status_code == 400
     assert answer.json()["detail"]
 
 
-async def test_one_more_than_a_thousand_is_refused(registry: Registry) -> None:
-    """G19: nothing of it is enqueued."""
+async def test_more_than_a_thousand_items_are_rejected(registry: Registry) -> None:
+    """G19: nothing is enqueued."""
     answer = await send(registry, {"items": items(registry, 1001)})
     assert (answer.status_code, "1000" in answer.json()["detail"]) == (400, True)
     assert (await registry.client.get("/api/v1/submissions/stats")).json()["total"] == 0
 
 
-async def test_no_items_are_no_mistake(registry: Registry) -> None:
-    """A crawler that found nothing says so."""
+async def test_empty_list_is_accepted(registry: Registry) -> None:
     answer = await send(registry, {"items": []})
     assert (answer.status_code, answer.json()["enqueued"]) == (200, 0)
 
@@ -86,8 +85,8 @@ async def test_no_items_are_no_mistake(registry: Registry) -> None:
     ],
     ids=str,
 )
-async def test_an_item_that_is_wrong_is_an_error_of_its_own(registry: Registry, item: Any, said: str) -> None:
-    """G16, G17, G19: it says which item and why, and the others go in."""
+async def test_invalid_item_is_reported_individually(registry: Registry, item: Any, said: str) -> None:
+    """G16, G17, G19: with its index and reason; the others are enqueued."""
     if isinstance(item, dict) and isinstance(item.get("repoUrl"), str):
         item = item | {"repoUrl": item["repoUrl"].replace("{web}", registry.web_url)}
     good = items(registry, 2)
@@ -99,8 +98,8 @@ async def test_an_item_that_is_wrong_is_an_error_of_its_own(registry: Registry, 
     assert "item 1" in told["errors"][0]
 
 
-async def test_names_of_the_shortest_and_longest_kind_and_the_usual_path(registry: Registry) -> None:
-    """G17: two and a hundred characters; the path is SKILL.md unless it is given."""
+async def test_limits_of_names_and_default_path(registry: Registry) -> None:
+    """G17: two to a hundred characters; the path defaults to SKILL.md."""
     web = registry.web_url
     wanted = [
         {"repoUrl": f"{web}/acme/tools", "skillName": "ab"},
@@ -113,15 +112,15 @@ async def test_names_of_the_shortest_and_longest_kind_and_the_usual_path(registr
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Internal-Key": "wrong"}, {"X-Internal-Key": ""}])
-async def test_nobody_enqueues_without_the_key(registry: Registry, headers: dict[str, str]) -> None:
+async def test_bulk_enqueue_requires_the_internal_key(registry: Registry, headers: dict[str, str]) -> None:
     """G19, G77."""
     answer = await registry.client.post(ENQUEUE, json={"items": items(registry, 1)}, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
     assert (await registry.client.get("/api/v1/submissions/stats")).json()["total"] == 0
 
 
-async def test_twenty_clients_with_the_same_thousand(registry: Registry) -> None:
-    """G15, G19: each skill gets one submission, and the counts of all answers add up."""
+async def test_twenty_clients_enqueue_the_same_thousand(registry: Registry) -> None:
+    """G15, G19: each skill gets one submission, and the counts of all responses add up."""
     body = {"items": items(registry, 1000)}
     answers = [answer.json() for answer in await asyncio.gather(*(send(registry, body) for _ in range(20)))]
     assert all(each["enqueued"] + each["skipped"] + len(each["errors"]) == 1000 for each in answers)
@@ -130,8 +129,8 @@ async def test_twenty_clients_with_the_same_thousand(registry: Registry) -> None
     await check_invariants(registry.app.store)
 
 
-async def test_a_request_that_is_sent_again_gets_the_same_answer(registry: Registry) -> None:
-    """G19: with a key of the client's choice, also if both come at once; another request under it is refused."""
+async def test_idempotency_key_returns_the_first_response(registry: Registry) -> None:
+    """G19: also concurrently; a different request with the same key is rejected."""
     body = {"items": [*items(registry, 5), {"repoUrl": "nonsense", "skillName": "ok"}]}
     key = {"Idempotency-Key": "crawl-1"}
     answers = await asyncio.gather(*(send(registry, body, **key) for _ in range(5)))
@@ -144,15 +143,16 @@ async def test_a_request_that_is_sent_again_gets_the_same_answer(registry: Regis
     assert (fresh.json()["enqueued"], fresh.json()["skipped"]) == (0, 5)
 
 
-async def test_a_request_that_failed_can_be_sent_again(registry: Registry) -> None:
-    """A key is only used up by an answer: what was rolled back is done the next time."""
+async def test_failed_request_can_be_repeated_with_its_key(registry: Registry) -> None:
+    """Only a response uses up the key."""
     key = {"Idempotency-Key": "crawl-1"}
     assert (await send(registry, {"items": items(registry, 1001)}, **key)).status_code == 400
     assert (await send(registry, {"items": items(registry, 1)}, **key)).json()["enqueued"] == 1
 
 
-async def test_what_was_enqueued_is_worked_off(registry: Registry) -> None:
-    """G1: enqueued means that a worker will take it."""
+@pytest.mark.process
+async def test_enqueued_items_are_processed(registry: Registry) -> None:
+    """G1."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     wanted = [
         {"repoUrl": f"{registry.web_url}/acme/tools", "skillName": name, "skillPath": f"skills/{name}/SKILL.md"}

@@ -1,85 +1,34 @@
-"""`/api/v1/queue/health`, the stuck list and the metrics: one story, told to three readers."""
+"""`/api/v1/queue/health`, the stuck list and the metrics agree."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 import yaml
 from sqlalchemy import text
 
-from assay.app.app import App
-from assay.app.maintenance import watch_limits
-from assay.maintenance.schedule import all_chores
-from assay.model.clock import Clock
 from assay.model.submission import State
 from assay.runtime.heartbeat import heartbeat
-from assay.runtime.periodic import Chore, do_chore
-from assay.serve.operations.alarm import Code
+from assay.serve.operations.alarm import AlarmCode
 from assay.serve.operations.alarms import WATCH
-from assay.store.database.database import Database
-from assay.store.operations.periodic_jobs import record_failure, register_chores
+from assay.store.operations.periodic_jobs import record_failure
 from assay.store.queue.pauses import start_pause
-from assay.web.app import create_app
 from tests.support.backlog import Row, add_rows
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_repository
-from tests.web.operations.test_health import series
+from tests.support.web.metrics import series
+from tests.support.web.queue_health import chores_of, codes, do_all_chores, health_of, reader
 
 ROOT = Path(__file__).parents[3]
 ADMIN = {"X-Internal-Key": SECRET}
 STUCK = "/api/v1/admin/queue/stuck"
 
 
-@asynccontextmanager
-async def reader(app: App, ahead: timedelta = timedelta(0)) -> AsyncIterator[httpx.AsyncClient]:
-    """A web process whose clock is ahead, so that nobody has to wait."""
-    clock = Clock(lambda: datetime.now(UTC) + ahead)
-    transport = httpx.ASGITransport(create_app(replace(app, clock=clock)), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        yield client
-
-
-async def health_of(app: App, ahead: timedelta = timedelta(0)) -> dict[str, Any]:
-    """The health as a reader so much later sees it."""
-    async with reader(app, ahead) as client:
-        answer = await client.get("/api/v1/queue/health")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def codes(health: dict[str, Any]) -> list[str]:
-    """The alarms, with what they are about."""
-    return [f"{each['code']}:{each['subject']}" if each["subject"] else each["code"] for each in health["alarms"]]
-
-
-def chores_of(app: App) -> dict[str, Chore]:
-    """What a worker does besides its work."""
-    return {chore.name: chore for chore in all_chores(watch_limits(app.settings), app.clock, app.ruleset.version)}
-
-
-async def do_all_chores(app: App) -> None:
-    """One turn of each, as a worker that has just started does."""
-    chores = chores_of(app).values()
-    async with app.store.begin() as db:
-        await register_chores(db, [chore.rhythm for chore in chores])
-    for chore in chores:
-        await do_chore(app.store, chore)
-
-
-async def seen(store: Database) -> bool:
-    """Whether a process has said that it is there."""
-    async with store.begin() as db:
-        return (await db.execute(text("SELECT count(*) FROM process"))).scalar_one() > 0
-
-
-async def test_a_queue_that_works_is_healthy(registry: Registry) -> None:
-    """G8, G93: processes, chores, stages and the drain rate as they are, and nothing to worry about."""
+@pytest.mark.process
+async def test_working_queue_is_healthy(registry: Registry) -> None:
+    """G8, G93: processes, periodic jobs, stages and drain rate, without alarms."""
     app = registry.app
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     async with heartbeat(app.store, "worker", lambda: 3):
@@ -112,8 +61,8 @@ async def test_a_queue_that_works_is_healthy(registry: Registry) -> None:
     assert health["paused"] is None
 
 
-async def test_the_public_answer_names_no_machine_and_no_error(registry: Registry) -> None:
-    """What helps an attacker stays in the logs: no host, no pid, no error text."""
+async def test_public_health_names_no_host_and_no_error(registry: Registry) -> None:
+    """No host, process id or error text."""
     app = registry.app
     chore = chores_of(app)["fold counts"]
     async with app.store.begin() as db:
@@ -124,7 +73,7 @@ async def test_the_public_answer_names_no_machine_and_no_error(registry: Registr
             )
         )
         for _ in range(3):
-            await record_failure(db, chore.rhythm, "password of the database", 1)
+            await record_failure(db, chore.schedule, "password of the database", 1)
     async with reader(app) as client:
         for path in ("/api/v1/queue/health", "/metrics"):
             body = (await client.get(path)).text
@@ -133,8 +82,8 @@ async def test_the_public_answer_names_no_machine_and_no_error(registry: Registr
                 assert secret not in body
 
 
-async def test_a_worker_that_is_gone_is_missed(registry: Registry) -> None:
-    """G93: something waits, nobody has been seen for half a minute, and whoever asks is told."""
+async def test_missing_worker_raises_an_alarm(registry: Registry) -> None:
+    """G93: something is waiting and no worker has been seen for 30 seconds."""
     app = registry.app
     async with heartbeat(app.store, "worker"):
         await do_all_chores(app)
@@ -149,15 +98,15 @@ async def test_a_worker_that_is_gone_is_missed(registry: Registry) -> None:
     assert later["alarms"][0]["since"] == later["processes"][0]["seenAt"]
 
 
-async def test_a_broken_chore_is_seen_in_health_and_metrics(registry: Registry) -> None:
-    """G31: a chore that fails or is not done shows itself to people and to Prometheus."""
+async def test_failing_periodic_job_is_visible_in_health_and_metrics(registry: Registry) -> None:
+    """G31."""
     app = registry.app
     await do_all_chores(app)
     fold, number = chores_of(app)["fold counts"], chores_of(app)["number changes"]
     async with app.store.begin() as db:
         for _ in range(2):
-            await record_failure(db, fold.rhythm, "ValueError: a bug", 1)
-    # An interval and the budget of one chore, and not yet of the other.
+            await record_failure(db, fold.schedule, "ValueError: a bug", 1)
+    # One interval plus the time limit of one periodic job, but not yet of the other.
     later = timedelta(seconds=21)
     health = await health_of(app, later)
     assert codes(health) == ["chore_overdue:number changes", "chore_failing:fold counts"]
@@ -174,8 +123,8 @@ async def test_a_broken_chore_is_seen_in_health_and_metrics(registry: Registry) 
     )
 
 
-async def test_nobody_watching_is_told_by_whoever_reads(registry: Registry) -> None:
-    """G93: the detector cannot report its own death."""
+async def test_missing_watcher_is_reported_by_any_reader(registry: Registry) -> None:
+    """G93: the detector cannot report its own failure."""
     app = registry.app
     assert codes(await health_of(app)) == ["detector_blind"]
     await do_all_chores(app)
@@ -185,8 +134,8 @@ async def test_nobody_watching_is_told_by_whoever_reads(registry: Registry) -> N
     assert not watching["overdue"]
 
 
-async def test_a_pause_is_told_and_is_no_problem(registry: Registry) -> None:
-    """G27: why, and until when."""
+async def test_pause_is_shown_but_is_no_problem(registry: Registry) -> None:
+    """G27: with reason and end."""
     app = registry.app
     await do_all_chores(app)
     async with app.store.begin() as db:
@@ -198,8 +147,8 @@ async def test_a_pause_is_told_and_is_no_problem(registry: Registry) -> None:
     assert "ada" not in str(health)
 
 
-async def test_metrics_and_health_are_the_same_numbers(registry: Registry) -> None:
-    """G12: one definition of every number, also for Prometheus; every code is there, also when nothing is wrong."""
+async def test_metrics_and_health_agree(registry: Registry) -> None:
+    """G12: every alarm code has a series, also when inactive."""
     app = registry.app
     now = app.clock.now()
     rows = [Row(age_seconds=4000, job=None), Row(age_seconds=30), Row(State.TIER1_SCANNING, 600, lease_seconds=-5)]
@@ -215,12 +164,12 @@ async def test_metrics_and_health_are_the_same_numbers(registry: Registry) -> No
     assert (health["stuck"]["oldest"]["id"], health["orphaned"]["oldestId"]) == (str(rows[0].id), str(rows[0].id))
     raised = codes(health)
     assert raised == ["no_worker", "oldest_waiting", "stuck", "orphans", "detector_blind"]
-    assert series(metrics, "assay_alarm") == {f'code="{code}"': raised.count(code) for code in Code}
+    assert series(metrics, "assay_alarm") == {f'code="{code}"': raised.count(code) for code in AlarmCode}
     assert series(metrics, "assay_decided_last_hour") == {"": health["drainRate"]["last1h"]}
 
 
-async def test_the_stuck_list_over_http(registry: Registry) -> None:
-    """G26: exactly these fields, page by page, for admins only."""
+async def test_stuck_list(registry: Registry) -> None:
+    """G26: exact fields, paged, administrators only."""
     app = registry.app
     now = app.clock.now()
     rows = [Row(age_seconds=4000), Row(State.TIER1_SCANNING, 900, lease_seconds=-5, job="picked"), Row(age_seconds=1)]
@@ -241,8 +190,8 @@ async def test_the_stuck_list_over_http(registry: Registry) -> None:
         assert (await registry.client.get(STUCK, params=bad, headers=ADMIN)).status_code == 400
 
 
-async def test_waiting_may_have_a_threshold_of_its_own(registry: Registry) -> None:
-    """G26: `ASSAY_STUCK_RECEIVED_SECONDS` for what waits, `ASSAY_STUCK_SECONDS` for what a worker has."""
+async def test_waiting_has_its_own_stuck_threshold(registry: Registry) -> None:
+    """G26: `ASSAY_STUCK_RECEIVED_SECONDS` for waiting submissions, `ASSAY_STUCK_SECONDS` for claimed ones."""
     chosen = registry.app.settings.model_copy(update={"stuck_received_seconds": 7200})
     app = replace(registry.app, settings=chosen)
     scanning, waiting = Row(State.TIER1_SCANNING, 301, job="picked"), Row(age_seconds=7100)
@@ -256,8 +205,8 @@ async def test_waiting_may_have_a_threshold_of_its_own(registry: Registry) -> No
     assert {each["id"] for each in found} == {str(scanning.id), str(waiting.id)}
 
 
-async def test_documented_metrics_are_those_that_are_served(registry: Registry) -> None:
-    """G102: the table and the alert rules of the documentation name what there is, and all of it."""
+async def test_documented_metrics_are_served(registry: Registry) -> None:
+    """G102: the documentation lists all metrics, and its alert rules use existing ones."""
     app = registry.app
     async with heartbeat(app.store, "worker"):
         await do_all_chores(app)
@@ -270,4 +219,4 @@ async def test_documented_metrics_are_those_that_are_served(registry: Registry) 
     expressions = " ".join(rule["expr"] for group in rules["groups"] for rule in group["rules"])
     assert set(re.findall(r"assay_\w+", expressions)) <= served
     named = {code for codes in re.findall(r'code[=!]~"([\w|]+)"', expressions) for code in codes.split("|")}
-    assert named <= set(Code)
+    assert named <= set(AlarmCode)

@@ -1,24 +1,24 @@
-"""The queue as a page: a plain form that filters, pages that keep what was asked for, and places in the line."""
+"""The queue page: a plain filter form, pages that keep the filters, and positions."""
 
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from assay.model.submission import Category
+from assay.model.submission import StateGroup
 from tests.support.registry import Registry
 from tests.support.web.crowd import a_crowd, settle
-from tests.web.http.test_pages import Page, open_page
+from tests.support.web.pages import Page, open_page
 
 HOSTILE = '"><script>alert(1)</script>'
 
 
 def rows(page: Page) -> list[str]:
-    """The submissions that a page leads to."""
+    """Return the submissions a page links to."""
     return [link.rpartition("/")[2] for link in page.links() if link.startswith("/submissions/")]
 
 
 def fields(page: Page) -> dict[str, str]:
-    """What the form of the page would send."""
+    """Return the values the page's form would submit."""
     sent = {}
     names: list[str] = []
     for tag, attributes in page.tags:
@@ -30,10 +30,8 @@ def fields(page: Page) -> dict[str, str]:
     return sent
 
 
-async def test_the_form_shows_what_was_asked_for_and_the_api_lists_the_same(
-    registry: Registry, database_url: str
-) -> None:
-    """G59: what a person fills in is obeyed as in the API, empty fields ask for nothing, and the form remembers."""
+async def test_filter_form_matches_the_api(registry: Registry, database_url: str) -> None:
+    """G59: empty fields do not filter, and the form keeps its values."""
     await settle(database_url, a_crowd(600))
     asked = {"q": "PDF", "reason": "low_score", "source": "api", "sort": "skillName"}
     page = await open_page(registry, "/queue?q=PDF&reason=low_score&source=api&sort=skillName&category=rejected")
@@ -54,8 +52,8 @@ async def test_the_form_shows_what_was_asked_for_and_the_api_lists_the_same(
         await open_page(registry, f"/queue?{wrong}", status=400)
 
 
-async def test_pages_keep_the_filters_and_show_every_row_once(registry: Registry, database_url: str) -> None:
-    """G58: the link to more has the cursor and everything that was asked for."""
+async def test_pages_keep_filters_and_show_every_row_once(registry: Registry, database_url: str) -> None:
+    """G58."""
     await settle(database_url, a_crowd(400))
     wanted = (await registry.client.get("/api/v1/submissions?source=api&sort=state&limit=500")).json()
     path, found = "/queue?source=api&sort=state", list[str]()
@@ -69,19 +67,18 @@ async def test_pages_keep_the_filters_and_show_every_row_once(registry: Registry
     assert len(found) > 50
 
 
-async def test_tabs_lead_to_pages_that_work(registry: Registry, database_url: str) -> None:
-    """Every tab keeps the filters, and none leads to an order that makes no sense there."""
+async def test_tabs_keep_filters_and_use_valid_orders(registry: Registry, database_url: str) -> None:
     await settle(database_url, a_crowd(40))
     for start in ("/queue?q=acme&sort=updatedAt", "/queue?sort=processingOrder&source=api", "/queue?dir=asc"):
         page = await open_page(registry, start)
         tabs = [link for link in page.links() if link.startswith("/queue") and "cursor" not in link]
-        assert len(tabs) >= 1 + len(Category)
+        assert len(tabs) >= 1 + len(StateGroup)
         for tab in tabs:
             await open_page(registry, tab)
 
 
-async def test_hostile_words_stay_words(registry: Registry, database_url: str) -> None:
-    """What is typed into the form comes back as text, in the form and in the links."""
+async def test_filter_input_is_escaped(registry: Registry, database_url: str) -> None:
+    """In the form and in links."""
     await settle(database_url, a_crowd(10))
     answer = await registry.client.get("/queue", params={"q": HOSTILE, "repoUrl": f"{registry.web_url}/a/b"})
     assert answer.status_code == 200
@@ -89,29 +86,29 @@ async def test_hostile_words_stay_words(registry: Registry, database_url: str) -
     assert "&lt;script&gt;" in answer.text
 
 
-async def test_the_place_in_the_line_is_shown_where_there_is_one(registry: Registry, database_url: str) -> None:
-    """G29: in the list and on the page of the submission, with the estimate and the next step."""
+async def test_position_is_shown_in_list_and_detail(registry: Registry, database_url: str) -> None:
+    """G29: with the estimate and the next step."""
     ids = [(await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md"))["id"] for name in ("one", "two")]
-    assert "In line" in (await open_page(registry, "/queue")).text
-    assert "In line" in (await open_page(registry, "/")).text
+    assert "Position" in (await open_page(registry, "/queue")).text
+    assert "Position" in (await open_page(registry, "/")).text
     db = await asyncpg.connect(database_url)
     await db.execute(
         "INSERT INTO submission_arrival VALUES (date_trunc('minute', now()) - interval '5 min', 'REJECTED', 36)"
     )
     page = await open_page(registry, f"/submissions/{ids[1]}")
-    assert "In line 2, about 3.3 min to go" in page.text
-    assert "What to do next: Nothing: it is number 2 in the queue." in page.text
+    assert "Position 2, about 3.3 min left" in page.text
+    assert "Next step: No action needed: it is number 2 in the queue." in page.text
     await db.execute(
         "UPDATE pgqueuer SET execute_after = now() + interval '1 hour' WHERE dedupe_key = $1", f"{ids[1]}:1"
     )
     await db.close()
     assert "Not before" in (await open_page(registry, f"/submissions/{ids[1]}")).text
     decided = await open_page(registry, "/queue?category=rejected")
-    assert "In line" not in decided.text
+    assert "Position" not in decided.text
 
 
-async def test_a_total_that_is_not_exact_has_a_plus(registry: Registry, database_url: str) -> None:
-    """Ten thousand and more is shown as such; nothing found so far is not shown as none."""
+async def test_inexact_total_is_marked(registry: Registry, database_url: str) -> None:
+    """10,000 or more is shown as such; an unfinished search does not show zero."""
     await settle(database_url, a_crowd(1))
     db = await asyncpg.connect(database_url)
     await db.execute(

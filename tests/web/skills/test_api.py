@@ -1,83 +1,64 @@
 """The catalogue over HTTP: list, search, one skill."""
 
-from typing import Any
-
 import pytest
 
 from tests.support.registry import Registry
-from tests.support.skills import a_repository, a_skill
-from tests.web.submissions.test_api import BACKDATED, refused
+from tests.support.skills import a_repository
+from tests.support.web.skills import LIST, SEARCH, found, publish
+from tests.support.web.submissions import BACKDATED, refused
 
-LIST, SEARCH = "/api/v1/skills", "/api/v1/skills/search"
-
-
-async def publish(registry: Registry, repository: str, skills: dict[str, str]) -> None:
-    """List these skills: names and descriptions."""
-    files = {f"skills/{name}/SKILL.md": a_skill(name, description) for name, description in skills.items()}
-    registry.github.add_repository(repository, files=files)
-    for name in skills:
-        await registry.submit(repository, name, f"skills/{name}/SKILL.md")
-    await registry.work()
-
-
-async def found(registry: Registry, q: str, **given: Any) -> list[str]:
-    """The names of what a search finds, best first."""
-    answer = await registry.client.get(SEARCH, params={"q": q, **given})
-    assert answer.status_code == 200, answer.text
-    return [each["name"] for each in answer.json()["results"]]
-
+pytestmark = pytest.mark.process
 
 BAD_PARAMETERS = [
-    (f"{LIST}?agent=x", "agent: there is no such parameter here (known: author, category, cursor, labels, limit"),
-    (f"{LIST}?q=a", "q must have 2 to 200 characters"),
+    (f"{LIST}?agent=x", "agent: unknown query parameter (known: author, category, cursor, labels, limit"),
+    (f"{LIST}?q=a", "q: must have 2 to 200 characters"),
     (f"{LIST}?category=nothing", "category: "),
     (f"{LIST}?tier=scanned", "tier: "),
     (f"{LIST}?minTrust=T9", "minTrust: "),
     (f"{LIST}?sort=best", "sort: "),
-    (f"{LIST}?sort=relevance", "sort: relevance needs words"),
-    (f"{LIST}?author=%20", "author: it is empty"),
-    (f"{LIST}?labels=a,,b", "labels: it is empty"),
+    (f"{LIST}?sort=relevance", "sort: relevance requires"),
+    (f"{LIST}?author=%20", "author: must not be empty"),
+    (f"{LIST}?labels=a,,b", "labels: must not be empty"),
     (f"{LIST}?labels={','.join('abcdefghijk')}", "labels: at most 10"),
-    (f"{LIST}?source=a/b/c", "source: give"),
+    (f"{LIST}?source=a/b/c", "source: must be"),
     (f"{LIST}?page=0", "page: "),
-    (f"{LIST}?page=202", "offset, page: at most 10,000 rows deep"),
-    (f"{LIST}?page=2&cursor=zzz", "cursor: give either"),
+    (f"{LIST}?page=202", "offset, page: at most 10,000 rows can be skipped"),
+    (f"{LIST}?page=2&cursor=zzz", "cursor: cannot be combined"),
     (f"{LIST}?limit=0", "limit: "),
     (f"{LIST}?limit=101", "limit: "),
     (f"{LIST}?cursor=zzz", "cursor: "),
     (f"{LIST}?cursor={BACKDATED}", "cursor: "),
     (f"{SEARCH}", "'q'"),
-    (f"{SEARCH}?q=", "q must have 2 to 200 characters"),
-    (f"{SEARCH}?q=a", "q must have 2 to 200 characters"),
-    (f"{SEARCH}?q=%20%20a%20", "q must have 2 to 200 characters"),
-    (f"{SEARCH}?q=%00%00", "q must have 2 to 200 characters"),
-    (f"{SEARCH}?q={'a' * 201}", "q must have 2 to 200 characters"),
-    (f"{SEARCH}?q=pdf&q=csv", "q: give it once"),
-    (f"{SEARCH}?q=pdf&extensible=1", "extensible: there is no such parameter here (known: author, category, cursor"),
-    (f"{SEARCH}?q=pdf&page=2&offset=3", "page, offset: give one"),
-    (f"{SEARCH}?q=pdf&page=102", "offset, page: at most 1,000 rows deep"),
+    (f"{SEARCH}?q=", "q: must have 2 to 200 characters"),
+    (f"{SEARCH}?q=a", "q: must have 2 to 200 characters"),
+    (f"{SEARCH}?q=%20%20a%20", "q: must have 2 to 200 characters"),
+    (f"{SEARCH}?q=%00%00", "q: must have 2 to 200 characters"),
+    (f"{SEARCH}?q={'a' * 201}", "q: must have 2 to 200 characters"),
+    (f"{SEARCH}?q=pdf&q=csv", "q: give the parameter only once"),
+    (f"{SEARCH}?q=pdf&extensible=1", "extensible: unknown query parameter (known: author, category, cursor"),
+    (f"{SEARCH}?q=pdf&page=2&offset=3", "page, offset: give only one"),
+    (f"{SEARCH}?q=pdf&page=102", "offset, page: at most 1,000 rows can be skipped"),
     (f"{SEARCH}?q=pdf&limit=51", "limit: "),
     (f"{SEARCH}?q=pdf&offset=-1", "offset: "),
     (f"{SEARCH}?q=pdf&offset=1001", "offset: "),
-    (f"{LIST}/acme/tools/pdf?version=1", "version: there is no such parameter here (known: none)"),
-    (f"{LIST}/acme/tools/pdf?owner=x", "owner: there is no such parameter here (known: none)"),
+    (f"{LIST}/acme/tools/pdf?version=1", "version: unknown query parameter (known: none)"),
+    (f"{LIST}/acme/tools/pdf?owner=x", "owner: unknown query parameter (known: none)"),
 ]
 
 
-async def test_a_parameter_that_cannot_be_followed_is_refused_by_name(registry: Registry) -> None:
-    """G59: the same on every route of the catalogue."""
+async def test_invalid_parameter_is_rejected_by_name(registry: Registry) -> None:
+    """G59: on every catalogue route."""
     for path, named in BAD_PARAMETERS:
         refused(await registry.client.get(path), 400, named)
 
 
 @pytest.mark.parametrize("name", ["no/such/skill", "a%00b/c/d", "a/b/%ff", "%F0%9F%92%A5/b/c", "a/b/" + "c" * 2000])
-async def test_a_skill_that_is_not_there(registry: Registry, name: str) -> None:
-    """Whatever is asked for, the answer is 404 and says so."""
+async def test_unknown_skill_returns_404(registry: Registry, name: str) -> None:
     refused(await registry.client.get(f"{LIST}/{name}"), 404, "There is no skill")
 
 
-async def test_a_repository_is_found_by_every_way_to_write_it(registry: Registry) -> None:
-    """G60: owner, name, any part of them, `owner/repo`, and the URL in all its forms."""
+async def test_repository_is_found_in_every_notation(registry: Registry) -> None:
+    """G60: owner, name, any part, `owner/repo`, and all URL forms."""
     await publish(registry, "Acme/Power-Tools", {"alpha": "First letters.", "beta": "Second letters."})
     await publish(registry, "other/things", {"gamma": "Third letters."})
     both = ["acme/power-tools/alpha", "acme/power-tools/beta"]
@@ -104,8 +85,8 @@ async def test_a_repository_is_found_by_every_way_to_write_it(registry: Registry
     assert await found(registry, "https://github.com/nobody/nothing") == []
 
 
-async def test_words_parts_and_other_scripts_find_a_skill(registry: Registry) -> None:
-    """G61: words in any form, prefixes, parts of words, and scripts that have no spaces."""
+async def test_search_by_words_prefixes_and_other_scripts(registry: Registry) -> None:
+    """G61: word forms, prefixes, substrings, and scripts without spaces."""
     await publish(
         registry,
         "acme/office",
@@ -149,8 +130,8 @@ ODD = (
 )
 
 
-async def test_signs_of_patterns_mean_themselves(registry: Registry) -> None:
-    """G61: `%`, `_` and `\\` are characters like others, and nothing that is typed breaks the query."""
+async def test_pattern_characters_are_literal(registry: Registry) -> None:
+    """G61: `%`, `_` and `\\` match themselves, and no input breaks the query."""
     await publish(
         registry,
         "acme/signs",
@@ -179,8 +160,8 @@ async def test_signs_of_patterns_mean_themselves(registry: Registry) -> None:
         assert (await registry.client.get(f"{SEARCH}?q={raw}")).json()["results"] == []
 
 
-async def test_hits_are_paged_and_listed_ones_too(registry: Registry) -> None:
-    """G58: pages of hits and of the list are the whole set, each once."""
+async def test_search_and_list_pages_cover_every_row_once(registry: Registry) -> None:
+    """G58."""
     names = [f"skill-{number}" for number in range(7)]
     await publish(registry, "acme/many", dict.fromkeys(names, "One of many."))
     everything = sorted(f"acme/many/{name}" for name in names)
@@ -202,8 +183,8 @@ async def test_hits_are_paged_and_listed_ones_too(registry: Registry) -> None:
     assert sorted(seen) == everything
 
 
-async def test_a_skill_is_never_another_authors(registry: Registry) -> None:
-    """G55: two authors, one skill name: each address leads to its own."""
+async def test_name_leads_to_its_own_author(registry: Registry) -> None:
+    """G55: two authors with the same skill name have separate addresses."""
     for owner in ("alice", "bob"):
         registry.github.add_repository(f"{owner}/tools", files=a_repository("pdf"))
         accepted = await registry.submit(f"{owner}/tools", "pdf", "skills/pdf/SKILL.md")

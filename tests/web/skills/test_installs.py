@@ -1,4 +1,4 @@
-"""Installs, updates, numbers and badges: every number is the sum of what is kept, and nothing is kept of who."""
+"""Installs, updates, counts and badges; nothing about the installing client is stored."""
 
 import hashlib
 import json
@@ -16,8 +16,10 @@ from assay.web.app import create_app
 from tests.support.catalogue import publish, read
 from tests.support.registry import Registry, open_registry
 from tests.support.skills import a_repository, a_skill
+from tests.support.web.owners import ask
 from tests.support.web.people import MovableTime, a_browser
-from tests.web.versions.test_owners import ask
+
+pytestmark = pytest.mark.process
 
 SKILLS = "/api/v1/skills"
 
@@ -25,7 +27,7 @@ SKILLS = "/api/v1/skills"
 async def report(
     registry: Registry, name: str, address: str = "192.0.2.1", agent: str = "vskill-cli", **body: Any
 ) -> Any:
-    """An install on some machine."""
+    """Report an install from a client."""
     async with a_browser(create_app(registry.app), address=(address, 1)) as client:
         answer = await client.post(f"{SKILLS}/{name}/installs", json=body, headers={"user-agent": agent})
     assert answer.status_code == 200, answer.text
@@ -33,21 +35,21 @@ async def report(
 
 
 async def fold(registry: Registry) -> None:
-    """What the worker does every minute."""
+    """Run the periodic job that folds installs."""
     async with registry.app.store.begin() as db:
         await count_installs(db, clock=registry.app.clock)
         assert await find_wrong_installs(db, registry.app.clock.now().date()) == []
 
 
 async def numbers(registry: Registry, name: str) -> tuple[int, int, int]:
-    """Installs, and those of the last 7 and 30 days, as everybody sees them."""
+    """Return total, 7-day and 30-day installs."""
     skill = (await read(registry, name))["skill"]
     assert skill["installs"] == skill["vskillInstalls"]
     return skill["installs"], skill["trendingScore7d"], skill["trendingScore30d"]
 
 
-async def test_an_install_counts_once_a_day_for_a_client(registry: Registry) -> None:
-    """G14: the same machine again is the same machine, whatever it installs; no address is kept."""
+async def test_install_counts_once_per_client_and_day(registry: Registry) -> None:
+    """G14: no address is stored."""
     name = await publish(registry, "acme/tools", "Says hello.")
     first = await report(registry, name, version="1.0.0", source="cli", platform="linux", cliVersion="1.0.18")
     assert first == {"ok": True, "received": 1, "counted": 1, "unknown": []}
@@ -66,8 +68,8 @@ async def test_an_install_counts_once_a_day_for_a_client(registry: Registry) -> 
     assert not {row["client"].removeprefix("sha256:") for row in kept} & plain
 
 
-async def test_days_pass(registry: Registry, settings: Any, github: Any) -> None:
-    """G14: what trends is what was installed lately; reports are forgotten, days and sums are not."""
+async def test_trending_counts_expire(registry: Registry, settings: Any, github: Any) -> None:
+    """G14: reports are deleted, daily counts and totals are kept."""
     time = MovableTime()
     async with open_registry(settings, github, time.clock) as later:
         name = await publish(later, "acme/tools", "Says hello.")
@@ -89,8 +91,8 @@ async def test_days_pass(registry: Registry, settings: Any, github: Any) -> None
         assert await numbers(later, name) == (7, 1, 1)
 
 
-async def test_a_day_does_not_shrink_when_its_reports_are_forgotten(registry: Registry) -> None:
-    """Also if only some of them are."""
+async def test_daily_count_survives_the_deletion_of_its_reports(registry: Registry) -> None:
+    """Also if only some are deleted."""
     name = await publish(registry, "acme/tools", "Says hello.")
     for number in range(3):
         await report(registry, name, address=f"192.0.2.{number}")
@@ -101,8 +103,8 @@ async def test_a_day_does_not_shrink_when_its_reports_are_forgotten(registry: Re
     assert await numbers(registry, name) == (3, 3, 3)
 
 
-async def test_several_installs_and_names_that_nobody_knows(registry: Registry) -> None:
-    """Unknown names are told and fail nothing; a body that is too large is refused."""
+async def test_unknown_names_in_an_install_report_are_listed(registry: Registry) -> None:
+    """They fail nothing; an oversized body is rejected."""
     name = await publish(registry, "acme/tools", "Says hello.")
     skills = [{"skillName": each} for each in (name, "greet", "no/such/skill", "a\x00b", "-/-/greet")]
     answer = await registry.client.post(f"{SKILLS}/installs", json={"skills": skills, "source": "cli"})
@@ -116,8 +118,8 @@ async def test_several_installs_and_names_that_nobody_knows(registry: Registry) 
     assert (await report(registry, "no/such/skill"))["unknown"] == ["no/such/skill"]
 
 
-async def test_what_is_newer_than_what_is_installed(registry: Registry) -> None:
-    """G51: one version is the newest for everybody; the same text under another number is no update."""
+async def test_update_check_reports_newer_versions(registry: Registry) -> None:
+    """G51: the same text under another number is no update."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     newest = a_skill("greet", "Says goodbye.")
     sha = hashlib.sha256(newest.encode()).hexdigest()
@@ -138,7 +140,7 @@ async def test_what_is_newer_than_what_is_installed(registry: Registry) -> None:
     assert (results[1]["name"], results[1]["installed"], results[1]["latest"]) == ("greet", "1.0.0", "1.0.1")
     assert (results[1]["certTier"], results[1]["certScore"]) == ("SCANNED", 100)
     assert (results[6]["latest"], results[6]["code"]) == (None, "skill_not_found")
-    # After a yank the one before is the newest.
+    # After a yank, the previous version is the newest.
     await ask(registry, name, "versions/1.0.1/yank")
     results = (await registry.client.post(f"{SKILLS}/check-updates", json=body)).json()["results"]
     assert {each["latest"] for each in results} == {"1.0.0", None}
@@ -148,8 +150,8 @@ async def test_what_is_newer_than_what_is_installed(registry: Registry) -> None:
     assert (answer.json()["code"], "in batches of 100" in answer.json()["detail"]) == ("too_many_skills", True)
 
 
-async def test_no_version_is_no_version(registry: Registry) -> None:
-    """G51: 0.0.0, which programs write where they know none, is neither taken from an author nor told to a client."""
+async def test_version_zero_means_unknown(registry: Registry) -> None:
+    """G51: 0.0.0 is neither accepted from an author nor reported to a client."""
     text = a_skill("greet").replace("name: greet", "name: greet\nversion: 0.0.0")
     registry.github.add_repository("acme/tools", files={"SKILL.md": text})
     await registry.submit("acme/tools", "greet")
@@ -162,8 +164,8 @@ async def test_no_version_is_no_version(registry: Registry) -> None:
     assert told["updateAvailable"]
 
 
-async def test_windows_line_ends_are_no_update(registry: Registry) -> None:
-    """The client's hash is of the text, the file's of its bytes."""
+async def test_line_endings_are_no_update(registry: Registry) -> None:
+    """Clients hash the text, the registry the bytes."""
     text_, path = a_skill("greet"), "SKILL.md"
     repository = registry.github.add_repository("acme/tools", files={path: a_skill("greet", "Older.")})
     await registry.submit("acme/tools", "greet")
@@ -177,8 +179,8 @@ async def test_windows_line_ends_are_no_update(registry: Registry) -> None:
     assert (result["latest"], result["updateAvailable"]) == ("1.0.1", False)
 
 
-async def test_every_surface_shows_the_same_numbers(registry: Registry) -> None:
-    """G12: stats, list, queue and home count the same things in the same way, whatever is taken back."""
+async def test_counts_agree_everywhere(registry: Registry) -> None:
+    """G12: stats, list, queue and home page, also after withdrawals."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv", "xml"))
     for name in ("pdf", "csv", "xml"):
         await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md")
@@ -201,12 +203,12 @@ async def test_every_surface_shows_the_same_numbers(registry: Registry) -> None:
 
 
 async def badge(registry: Registry, name: str, **headers: str) -> httpx.Response:
-    """The answer for a badge."""
+    """Return the badge response."""
     return await registry.client.get(f"/badge/{name}", headers=headers)
 
 
-async def test_a_badge_says_tier_version_and_score(registry: Registry) -> None:
-    """An image that can do nothing, and the same for shields.io; one that is down says so."""
+async def test_badge_shows_tier_version_and_score(registry: Registry) -> None:
+    """A script-free image, also as shields.io JSON; unavailable listings say so."""
     name = await publish(registry, "acme/tools", "Says hello.")
     answer = await badge(registry, f"{name}.svg")
     assert answer.headers["content-type"].startswith("image/svg+xml")
@@ -228,8 +230,7 @@ async def test_a_badge_says_tier_version_and_score(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.0.0-<b>", '9.9.9-"><script>'])
-async def test_a_badge_is_escaped(registry: Registry, version: str) -> None:
-    """Whatever an author calls a version."""
+async def test_badge_escapes_the_version(registry: Registry, version: str) -> None:
     name = await publish(registry, "acme/tools", "Says hello.")
     async with registry.app.store.begin() as db:
         await db.execute(text("DROP TRIGGER keep_version ON skill_version"))

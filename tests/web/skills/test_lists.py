@@ -1,21 +1,26 @@
-"""Lists and searches of the catalogue over HTTP: filters, orders, pages, numbers."""
+"""Lists and searches over HTTP: filters, orders, pages, counts."""
 
 from typing import Any
 from uuid import uuid4
 
-from assay.model.blocklist import BlocklistEntry, Target, Threat
+import pytest
+
+from assay.model.blocklist import BlocklistEntry, BlocklistTarget, Threat
 from assay.model.finding import Severity
-from assay.model.listing_status import Standing
+from assay.model.skill import ListingStatus
 from assay.moderation.blocklist import block
-from assay.moderation.withdraw import remark, restore, unlist, withdraw, yank
+from assay.moderation.withdraw import restore, status_reason, unlist, withdraw, yank
 from assay.serve.skills.query import SkillQuery
 from assay.serve.skills.search import read_skills
-from assay.store.versions.status import lock_skill, rename
+from assay.store.skills.locks import lock_skill
+from assay.store.skills.names import rename_listing
 from tests.support.catalogue import publish as publish_versions
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
 from tests.support.web.listings import NOW, a_catalogue, listed, run
-from tests.web.skills.test_api import LIST, SEARCH, found, publish
+from tests.support.web.skills import LIST, SEARCH, found, publish
+
+pytestmark = pytest.mark.process
 
 FILTERED = [
     ({"category": "security"}, {"scan"}),
@@ -38,8 +43,8 @@ FILTERED = [
 ]
 
 
-async def test_filters_narrow_lists_and_searches_alike(registry: Registry) -> None:
-    """G59: every filter, alone and together; with and without words the same listings."""
+async def test_filters_apply_to_lists_and_searches(registry: Registry) -> None:
+    """G59: every filter, alone and combined, with and without words."""
     await a_catalogue(registry)
     for given, wanted in FILTERED:
         assert set(await listed(registry, **given)) == wanted, given
@@ -54,7 +59,7 @@ ORDERS = {
     "updated": ["poem", "scan", "csv", "pdf"],
     "newest": ["pdf", "csv", "scan", "poem"],
     "installs": ["poem", "pdf", "csv", "scan"],
-    # Unknown is not zero: it comes after it.
+    # Unknown is not zero and sorts after it.
     "stars": ["scan", "pdf", "poem", "csv"],
     "trending": ["csv", "pdf", "scan", "poem"],
     "name": ["csv", "pdf", "poem", "scan"],
@@ -62,7 +67,7 @@ ORDERS = {
 
 
 async def test_every_order_by_cursor_and_by_page(registry: Registry) -> None:
-    """G58: the pages of every order, with and without filters and words, are the whole list, each once, in order."""
+    """G58: with and without filters and words, the pages contain every row once, in order."""
     await a_catalogue(registry)
     assert await listed(registry) == ORDERS["updated"]
     for sort, wanted in ORDERS.items():
@@ -77,7 +82,7 @@ async def test_every_order_by_cursor_and_by_page(registry: Registry) -> None:
 
 
 async def pages(registry: Registry, **given: Any) -> list[str]:
-    """All pages of a list, one row each, by cursor."""
+    """Return all pages of a list, one row each, by cursor."""
     seen, cursor = [], None
     while cursor is not None or not seen:
         query = {**given, "limit": 1, **({"cursor": cursor} if cursor else {})}
@@ -87,8 +92,8 @@ async def pages(registry: Registry, **given: Any) -> list[str]:
     return seen
 
 
-async def test_a_cursor_is_of_one_list(registry: Registry) -> None:
-    """G59: with other words, filters or another order it is refused and not misunderstood."""
+async def test_cursor_of_another_list_is_rejected(registry: Registry) -> None:
+    """G59: other words, filters or order."""
     await a_catalogue(registry)
     page = (await registry.client.get(LIST, params={"limit": 1, "sort": "stars", "q": "reads"})).json()
     cursor = page["nextCursor"]
@@ -101,8 +106,8 @@ async def test_a_cursor_is_of_one_list(registry: Registry) -> None:
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), other
 
 
-async def test_hits_by_cursor_are_all_hits_while_others_are_published(registry: Registry) -> None:
-    """G58: nothing that was there is left out or comes twice, whatever is published meanwhile."""
+async def test_cursor_pages_are_stable_during_publishing(registry: Registry) -> None:
+    """G58: no row is skipped or repeated."""
     names = {f"skill-{number}": f"One of many, the {number}th." for number in range(9)}
     await publish(registry, "acme/many", names)
     seen, cursor = [], None
@@ -117,8 +122,8 @@ async def test_hits_by_cursor_are_all_hits_while_others_are_published(registry: 
     assert len(seen) == len(set(seen))
 
 
-async def test_numbers_are_the_same_everywhere(registry: Registry) -> None:
-    """G12: list, categories, statistics, facets and page say the same, and so they do after something is gone."""
+async def test_catalogue_counts_agree(registry: Registry) -> None:
+    """G12: list, categories, statistics, facets and page, also after a withdrawal."""
     await a_catalogue(registry)
     for total in (4, 3):
         answer = (await registry.client.get(LIST)).json()
@@ -135,11 +140,11 @@ async def test_numbers_are_the_same_everywhere(registry: Registry) -> None:
         ).replace('Skills <span class="quiet">', "Skills ")
         async with registry.app.store.begin() as db:
             if total == 4:
-                await unlist(db, "zeta/kit/poem", remark("unlisted", "My wish.", at=NOW, by="zeta"))
+                await unlist(db, "zeta/kit/poem", status_reason("unlisted", "My wish.", at=NOW, by="zeta"))
 
 
-async def test_what_is_published_or_taken_down_is_seen_in_the_same_transaction(registry: Registry) -> None:
-    """G62: there is no index that lags behind: words, lists and numbers follow before the commit."""
+async def test_search_reflects_changes_in_the_same_transaction(registry: Registry) -> None:
+    """G62: words, lists and counts."""
     await publish(registry, "acme/tools", {"pdf": "Reads documents."})
 
     async def hits(words: str = "documents") -> list[str]:
@@ -148,13 +153,21 @@ async def test_what_is_published_or_taken_down_is_seen_in_the_same_transaction(r
         assert len(everything.hits) == everything.total
         return [hit.skill.name for hit in page.hits]
 
-    why = remark("test", "Because of the test.", at=NOW, by="tester")
+    why = status_reason("test", "Because of the test.", at=NOW, by="tester")
     entry = BlocklistEntry(
-        uuid4(), Target(repository="acme/tools"), Threat.MALWARE, Severity.CRITICAL, "Steals.", (), NOW, "admin", None
+        uuid4(),
+        BlocklistTarget(repository="acme/tools"),
+        Threat.MALWARE,
+        Severity.CRITICAL,
+        "Steals.",
+        (),
+        NOW,
+        "admin",
+        None,
     )
     async with registry.app.store.begin() as db:
         for act, bring_back in (
-            (lambda: unlist(db, "acme/tools/pdf", why), Standing.UNLISTED),
+            (lambda: unlist(db, "acme/tools/pdf", why), ListingStatus.UNLISTED),
             (lambda: yank(db, "acme/tools/pdf", "1.0.0", why), None),
         ):
             savepoint = await db.begin_nested()
@@ -170,16 +183,16 @@ async def test_what_is_published_or_taken_down_is_seen_in_the_same_transaction(r
             await taken_down()
             assert await hits() == []
             await savepoint.rollback()
-        await rename(db, await lock_skill(db, "acme/tools/pdf"), "zeta/things/reader")
+        await rename_listing(db, await lock_skill(db, "acme/tools/pdf"), "zeta/things/reader")
         assert (
             await hits("things") == await hits("zeta/things/reader") == await hits("reader") == ["zeta/things/reader"]
         )
-        # The old name is another way to it.
+        # The old name is an alias.
         assert await hits("acme/tools/pdf") == ["zeta/things/reader"]
 
 
-async def test_a_new_version_is_found_by_what_it_says(registry: Registry) -> None:
-    """G62: the words of the version that is live, and no others; those of the one before when it is yanked."""
+async def test_search_uses_the_live_version(registry: Registry) -> None:
+    """G62: the previous version's words match again after a yank."""
     files = {"skills/pdf/SKILL.md": a_skill("pdf", "Reads novels.")}
     repository = registry.github.add_repository("acme/tools", files=files)
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -190,12 +203,14 @@ async def test_a_new_version_is_found_by_what_it_says(registry: Registry) -> Non
     assert (await found(registry, "spreadsheets"), await found(registry, "novels")) == (["acme/tools/pdf"], [])
     async with registry.app.store.begin() as db:
         listing = await lock_skill(db, "acme/tools/pdf")
-        await yank(db, "acme/tools/pdf", listing.current_version, remark("yanked", "It is broken.", at=NOW, by="acme"))
+        await yank(
+            db, "acme/tools/pdf", listing.current_version, status_reason("yanked", "It is broken.", at=NOW, by="acme")
+        )
     assert (await found(registry, "spreadsheets"), await found(registry, "novels")) == ([], ["acme/tools/pdf"])
 
 
 async def test_equal_content_is_one_hit(registry: Registry) -> None:
-    """G57: the one with most stars stands for all, the oldest if they are equal; whoever is asked for stands for itself."""
+    """G57: represented by the listing with the most stars, then the oldest; an exact name represents itself."""
     same = a_skill("pdf", "Reads documents.")
     for repository in ("first/tools", "fork/tools", "other/tools"):
         registry.github.add_repository(repository, files={"SKILL.md": same})
@@ -214,16 +229,16 @@ async def test_equal_content_is_one_hit(registry: Registry) -> None:
     for asked in ("other/tools", "other/tools/pdf"):
         assert (await found(registry, asked))[0] == "other/tools/pdf"
     assert await found(registry, "documents", source="other") == ["other/tools/pdf"]
-    # A list is of listings: all of them are there.
+    # A list shows every listing.
     assert len(await listed(registry)) == 3
-    # What is taken down stands for nobody.
+    # A withdrawn listing represents no others.
     await run(registry, "UPDATE skill SET standing = 'gone', standing_code = 'x', standing_message = 'y', "
               "standing_at = now(), standing_by = 'z' WHERE name = 'fork/tools/pdf'")  # fmt: skip
     assert await found(registry, "documents") == ["first/tools/pdf"]
 
 
-async def test_copies_in_one_repository_are_all_there(registry: Registry) -> None:
-    """G57: only other repositories are alternates, so nothing of one's own is hidden."""
+async def test_copies_within_a_repository_are_all_listed(registry: Registry) -> None:
+    """G57: only listings of other repositories are alternates."""
     same = a_skill("pdf", "Reads documents.")
     registry.github.add_repository("acme/tools", files={"a/SKILL.md": same, "b/SKILL.md": same})
     for folder in ("a", "b"):
@@ -232,8 +247,8 @@ async def test_copies_in_one_repository_are_all_there(registry: Registry) -> Non
     assert sorted(await found(registry, "documents")) == ["acme/tools/pdf-a", "acme/tools/pdf-b"]
 
 
-async def test_pages_of_copies_show_each_content_once(registry: Registry) -> None:
-    """G57, G58: forks of forks do not come again on the next page, by cursor or by offset."""
+async def test_search_pages_show_equal_content_once(registry: Registry) -> None:
+    """G57, G58: by cursor and by offset."""
     for owner in ("one", "two", "three"):
         await publish(registry, f"{owner}/tools", {f"skill-{number}": f"Reads things {number}." for number in range(4)})
     for step in ("cursor", "offset"):
@@ -248,13 +263,13 @@ async def test_pages_of_copies_show_each_content_once(registry: Registry) -> Non
         assert sorted(seen) == [f"skill-{number}" for number in range(4)], step
 
 
-async def test_whoever_asks_for_what_was_blocked_is_warned(registry: Registry) -> None:
-    """G56: by its name only, marked, and never before a live one of the same name."""
+async def test_exact_name_of_a_blocked_skill_returns_a_warning(registry: Registry) -> None:
+    """G56: marked, and never before a live listing of the same name."""
     await publish(registry, "acme/tools", {"pdf": "Reads documents."})
     await publish(registry, "evil/tools", {"pdf": "Reads documents, says it.", "csv": "Reads tables."})
     entry = BlocklistEntry(
         uuid4(),
-        Target(repository="evil/tools"),
+        BlocklistTarget(repository="evil/tools"),
         Threat.MALWARE,
         Severity.CRITICAL,
         "Steals keys.",
@@ -275,15 +290,15 @@ async def test_whoever_asks_for_what_was_blocked_is_warned(registry: Registry) -
     answer = (await registry.client.get(SEARCH, params={"q": "evil/tools/csv"})).json()
     assert [each["isBlocked"] for each in answer["results"]] == [True]
     assert (answer["total"], answer["facets"]["category"]) == (0, {})
-    # A list has only what is live.
+    # A list contains only live listings.
     assert await listed(registry, q="pdf") == ["pdf"]
     page = (await registry.client.get("/skills?q=evil/tools/csv")).text
-    assert "Do not use it (malware, critical)." in page
+    assert "Do not use this skill (malware, critical)." in page
     assert "Steals keys." in page
 
 
-async def test_the_vskill_cli_finds_all_it_reads(registry: Registry) -> None:
-    """G60: the fields of the client that the old platform had."""
+async def test_vskill_cli_finds_its_fields(registry: Registry) -> None:
+    """G60."""
     await publish(registry, "acme/tools", {"pdf": "Reads documents."})
     answer = await registry.client.get(SEARCH, params={"q": "pdf", "limit": 7})
     (hit,) = answer.json()["results"]
@@ -300,8 +315,8 @@ async def test_the_vskill_cli_finds_all_it_reads(registry: Registry) -> None:
     assert (await registry.client.get(LIST)).headers["X-Search-Source"] == "postgres"
 
 
-async def test_who_has_an_answer_already_is_told_so(registry: Registry) -> None:
-    """G99: a tag for lists and searches, which changes exactly if the answer does; nobody asks the registry itself."""
+async def test_unchanged_list_returns_304(registry: Registry) -> None:
+    """G99: the ETag changes exactly when the response does, without querying the catalogue."""
     name = await publish_versions(registry, "acme/tools", "Says hello.")
     for path in ("/api/v1/skills", "/api/v1/skills/search?q=greet"):
         first = await registry.client.get(path)

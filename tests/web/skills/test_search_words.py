@@ -1,23 +1,25 @@
-"""What words find: mistakes, scripts without spaces, beginnings, and at what cost."""
+"""Search words: typos, scripts without spaces, prefixes, and cost."""
 
 import pytest
 from sqlalchemy import text
 
 from assay.model.errors import Unavailable
-from assay.model.skill_list import Filters, Sort
-from assay.store.skills.search import CANDIDATES, Page, search
+from assay.model.skill import SkillFilters, SkillSort
+from assay.store.skills.search import CANDIDATES, SearchPage, search
 from tests.support.registry import Registry
 from tests.support.web.listings import run
-from tests.web.skills.test_api import LIST, SEARCH, found, publish
+from tests.support.web.skills import LIST, SEARCH, found, publish
+
+pytestmark = pytest.mark.process
 
 
-async def test_almost_right_is_found_if_nothing_is_right(registry: Registry) -> None:
-    """G61: a typing mistake finds names like it, and says so; what is found by words is never mixed with it."""
+async def test_typo_finds_similar_names_if_nothing_matches(registry: Registry) -> None:
+    """G61: marked as such, and never mixed with exact matches."""
     await publish(registry, "acme/cloud", {"kubernetes-deploy": "Rolls out.", "invoices": "Writes bills."})
     answer = (await registry.client.get(SEARCH, params={"q": "kubrenetes"})).json()
     assert [each["skillSlug"] for each in answer["results"]] == ["kubernetes-deploy"]
     assert answer["approximate"] is True
-    assert "These have names like it" in (await registry.client.get("/skills?q=kubrenetes")).text
+    assert "Skills with similar names" in (await registry.client.get("/skills?q=kubrenetes")).text
     answer = (await registry.client.get(SEARCH, params={"q": "kubernetes"})).json()
     assert answer["approximate"] is False
     assert await found(registry, "xyzzyplugh") == []
@@ -36,8 +38,8 @@ async def test_almost_right_is_found_if_nothing_is_right(registry: Registry) -> 
         ("แปลภาษา", ["thai"]),
     ],
 )
-async def test_scripts_without_spaces(registry: Registry, words: str, slugs: list[str]) -> None:
-    """G61: from two characters on, in names, descriptions and labels; in the order in which they are written."""
+async def test_search_in_scripts_without_spaces(registry: Registry, words: str, slugs: list[str]) -> None:
+    """G61: from two characters, in names, descriptions and labels, in order."""
     await publish(
         registry,
         "acme/office",
@@ -52,8 +54,8 @@ async def test_scripts_without_spaces(registry: Registry, words: str, slugs: lis
     assert await found(registry, words) == [f"acme/office/{slug}" for slug in slugs]
 
 
-async def test_words_of_path_labels_category_and_beginnings(registry: Registry) -> None:
-    """G61: every token is in the index, wherever it stands; short beginnings are those of names."""
+async def test_search_by_path_label_category_and_prefix(registry: Registry) -> None:
+    """G61: one- and two-letter prefixes match names only."""
     await publish(registry, "acme/tools", {"pdf-forms": "Fills the fields.", "poem": "Writes."})
     await run(registry, "UPDATE skill SET labels = '{paper-work}', category = 'documents', "
               "skill_path = 'office/desk/SKILL.md' WHERE name LIKE '%forms'")  # fmt: skip
@@ -73,8 +75,8 @@ async def test_words_of_path_labels_category_and_beginnings(registry: Registry) 
     assert await found(registry, "label:") == await found(registry, "=category:documents") == []
 
 
-async def test_a_common_word_costs_no_more_than_so_many_candidates(registry: Registry) -> None:
-    """G100: of a word that everything has, so many are looked at and the most starred are among them."""
+async def test_common_word_examines_a_bounded_number_of_candidates(registry: Registry) -> None:
+    """G100: including the most starred ones."""
     await publish(registry, "acme/tools", {"pdf": "Reads common things."})
     await run(
         registry,
@@ -98,7 +100,7 @@ async def test_a_common_word_costs_no_more_than_so_many_candidates(registry: Reg
     await run(registry, "UPDATE skill SET created_at = now() + interval '1 day' WHERE name = 'acme/tools/copy-3'")
     answer = (await registry.client.get(SEARCH, params={"q": "common", "sort": "newest", "limit": 1})).json()
     assert answer["results"][0]["name"] == "acme/tools/copy-3"
-    # Exact names are always among the candidates, and lists know their number.
+    # Exact names are always candidates, and lists know their total.
     assert (await found(registry, "acme/tools/copy-77"))[0] == "acme/tools/copy-77"
     assert (await found(registry, "copy-78"))[0] == "acme/tools/copy-78"
     answer = (await registry.client.get(LIST, params={"source": "acme", "sort": "stars", "limit": 1})).json()
@@ -107,11 +109,11 @@ async def test_a_common_word_costs_no_more_than_so_many_candidates(registry: Reg
     assert (await registry.client.get(LIST)).json()["total"] == 6_501
 
 
-async def test_a_search_that_takes_too_long_is_ended(registry: Registry) -> None:
-    """G100: nobody waits for ever, and the answer says what to do."""
+async def test_slow_search_is_cancelled(registry: Registry) -> None:
+    """G100: the error says how to narrow it."""
     await publish(registry, "acme/tools", {"pdf": "Reads documents."})
     async with registry.app.store.begin() as db:
-        # A function that is called for every candidate takes its time.
+        # Slow down every candidate with a function call.
         await db.execute(text("CREATE SCHEMA slow"))
         await db.execute(
             text(
@@ -120,6 +122,6 @@ async def test_a_search_that_takes_too_long_is_ended(registry: Registry) -> None
             )
         )
         await db.execute(text("SET LOCAL search_path = slow, pg_catalog, public"))
-        with pytest.raises(Unavailable, match=r"took longer than 3 s\. Ask for a name") as refused:
-            await search(db, "documents", Filters(), Page(Sort.RELEVANCE, None, 10, 0))
+        with pytest.raises(Unavailable, match=r"took longer than 3 s\. Search for a name") as refused:
+            await search(db, "documents", SkillFilters(), SearchPage(SkillSort.RELEVANCE, None, 10, 0))
     assert refused.value.code == "search_timeout"

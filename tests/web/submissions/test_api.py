@@ -1,4 +1,4 @@
-"""Submissions over HTTP: what is handed in, listed and counted."""
+"""Submissions over HTTP: submit, list and count."""
 
 import asyncio
 import io
@@ -8,26 +8,25 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import httpx
 import pytest
 
-from assay.model.submission import CATEGORIES, State
+from assay.model.submission import STATE_GROUPS, State
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_repository, a_skill
 from tests.support.web.statements import listening
+from tests.support.web.submissions import BACKDATED, refused
 
 LIST = "/api/v1/submissions"
 NOBODY = "00000000-0000-0000-0000-000000000000"
-BACKDATED = "MDAwMS0wMS0wMVQwMDowMDowMCsxNDowMHw" + "MDAwMDAwMDAtMDAwMC0wMDAwLTAwMDAtMDAwMDAwMDAwMDAw"
 
 
 async def submit_many(registry: Registry, *names: str) -> list[str]:
-    """Submissions that wait, one for each name."""
+    """Create a waiting submission for each name."""
     return [(await registry.submit("acme/many", name, f"skills/{name}/SKILL.md"))["id"] for name in names]
 
 
 async def pages(registry: Registry, **given: Any) -> list[dict[str, Any]]:
-    """Every page of a list, by its cursors."""
+    """Return every page of a list, by cursor."""
     found, cursor = [], None
     while True:
         query = {**given, **({"cursor": cursor} if cursor else {})}
@@ -40,8 +39,8 @@ async def pages(registry: Registry, **given: Any) -> list[dict[str, Any]]:
 
 
 BAD_PARAMETERS = [
-    ("nope=1", "nope: there is no such parameter here (known: category, cursor, dir, limit, "),
-    ("repourl=x&author=y", "author, repourl: there is no such parameter"),
+    ("nope=1", "nope: unknown query parameter (known: category, cursor, dir, limit, "),
+    ("repourl=x&author=y", "author, repourl: unknown query parameter"),
     ("repoUrl=x", "repoUrl must look like"),
     ("repoUrl=", "repoUrl must look like"),
     ("reason=", "reason: "),
@@ -59,19 +58,19 @@ BAD_PARAMETERS = [
     ("offset=-1", "offset: "),
     ("offset=10001", "use the `nextCursor`"),
     ("offset=x", "offset: "),
-    ("offset=1&cursor=zzz", "offset: give either"),
+    ("offset=1&cursor=zzz", "offset: cannot be combined"),
     ("sort=processingOrder&dir=desc", "dir: "),
-    ("sort=processingOrder&state=FAILED", "sort: only what is under way"),
-    ("sort=processingOrder&category=published", "sort: only what is under way"),
-    ("in_state=FAILED", "in_state: there is no such parameter"),
-    ("assay=1", "assay: there is no such parameter"),
+    ("sort=processingOrder&state=FAILED", "sort: processingOrder requires"),
+    ("sort=processingOrder&category=published", "sort: processingOrder requires"),
+    ("in_state=FAILED", "in_state: unknown query parameter"),
+    ("assay=1", "assay: unknown query parameter"),
     ("limit=0", "limit: "),
     ("limit=501", "limit: "),
     ("limit=-1", "limit: "),
     ("limit=99999999999999999999", "limit: "),
     ("limit=ten", "limit: "),
     ("limit=", "limit: "),
-    ("limit=10&limit=20", "limit: give it once"),
+    ("limit=10&limit=20", "limit: give the parameter only once"),
     ("state=NOPE", "state: "),
     ("state=", "state: "),
     ("category=nope", "category: "),
@@ -84,18 +83,18 @@ BAD_PARAMETERS = [
 ]
 
 
-async def test_a_parameter_that_cannot_be_followed_is_refused_by_name(registry: Registry) -> None:
-    """G59: a filter is obeyed or refused, never ignored."""
+async def test_invalid_parameter_is_rejected_by_name(registry: Registry) -> None:
+    """G59: filters are applied or rejected, never ignored."""
     for query, named in BAD_PARAMETERS:
         refused(await registry.client.get(f"{LIST}?{query}"), 400, named)
 
 
-async def test_other_routes_refuse_unknown_parameters_too(registry: Registry) -> None:
-    """G59: also where no parameter exists, and where only the path has one."""
+async def test_unknown_parameters_are_rejected_on_all_routes(registry: Registry) -> None:
+    """G59."""
     for path in (f"{LIST}/stats", f"{LIST}/{NOBODY}"):
         answer = await registry.client.get(path, params={"submission_id": "1"})
         assert (answer.status_code, answer.json()["code"]) == (400, "unknown_parameter")
-        assert "submission_id: there is no such parameter here (known: none)" in answer.json()["detail"]
+        assert "submission_id: unknown query parameter (known: none)" in answer.json()["detail"]
     posted = await registry.client.post(LIST, params={"dryRun": "1"}, json={"repoUrl": f"{registry.web_url}/a/b"})
     assert (posted.status_code, posted.json()["code"]) == (400, "unknown_parameter")
     assert (await registry.client.get(f"{LIST}/stats")).json()["total"] == 0
@@ -115,7 +114,7 @@ BAD_BODIES: list[tuple[dict[str, Any], int, str]] = [
     ({"json": None}, 400, "body"),
     ({"content": b""}, 400, "body"),
     ({"content": b"{"}, 400, ""),
-    ({"content": b'{"repoUrl": "\xff"}'}, 400, "body: it is not UTF-8"),
+    ({"content": b'{"repoUrl": "\xff"}'}, 400, "body: it is not valid UTF-8"),
     ({"content": b'{"repoUrl": "\\ud800"}'}, 400, ""),
     ({"content": b" " * (2 * 1024 * 1024 + 1)}, 413, "2,097,152 bytes"),
     ({"content": b"{}", "headers": {"content-type": "text/plain"}}, 415, "application/json"),
@@ -131,8 +130,8 @@ BAD_FORMS: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
-async def test_a_body_that_cannot_be_read_is_refused_with_the_reason(registry: Registry) -> None:
-    """G59: unknown fields are named, and nothing becomes a submission."""
+async def test_invalid_body_is_rejected_with_its_reason(registry: Registry) -> None:
+    """G59: unknown fields are named, and nothing is stored."""
     for body, status, named in BAD_BODIES:
         if isinstance(body.get("json"), dict):
             body = {"json": {key: str_with(value, registry.web_url) for key, value in body["json"].items()}}
@@ -144,19 +143,11 @@ async def test_a_body_that_cannot_be_read_is_refused_with_the_reason(registry: R
 
 
 def str_with(value: object, web_url: str) -> object:
-    """A value of a table in which `{web}` stands for the accepted host."""
+    """Return a value in which `{web}` is replaced by the accepted host."""
     return value.replace("{web}", web_url) if isinstance(value, str) else value
 
 
-def refused(answer: httpx.Response, status: int, named: str) -> None:
-    """A problem body with this status that names the culprit."""
-    assert answer.status_code == status, (answer.request.url, answer.text)
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert named in answer.json()["detail"]
-
-
-async def test_submitting_twice_is_submitting_once(registry: Registry) -> None:
-    """The first is created, the second is the same one, and both are one row."""
+async def test_submitting_twice_is_idempotent(registry: Registry) -> None:
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     body = {"repoUrl": f"{registry.web_url}/acme/tools", "skillName": "pdf", "skillPath": "skills/pdf/SKILL.md"}
     first = await registry.client.post(LIST, json=body)
@@ -168,8 +159,7 @@ async def test_submitting_twice_is_submitting_once(registry: Registry) -> None:
     assert (await registry.client.get(LIST)).json()["total"] == 1
 
 
-async def test_an_uploaded_folder_is_submitted_once_too(registry: Registry) -> None:
-    """The same admission for every way in."""
+async def test_uploading_twice_is_idempotent(registry: Registry) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         content = a_skill("greet").encode()
@@ -189,15 +179,16 @@ async def test_an_uploaded_folder_is_submitted_once_too(registry: Registry) -> N
     ("path", "status", "code"),
     [(NOBODY, 404, "submission_not_found"), ("not-a-uuid", 400, "bad_request"), ("%00", 400, "bad_request")],
 )
-async def test_a_submission_that_is_not_there(registry: Registry, path: str, status: int, code: str) -> None:
-    """An id that nobody has is 404; what is no id is a mistake of the caller."""
+async def test_unknown_submission_returns_404(registry: Registry, path: str, status: int, code: str) -> None:
+    """A malformed id is 400."""
     answer = await registry.client.get(f"{LIST}/{path}")
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert ("submission_id" in answer.json()["detail"]) == (status == 400)
 
 
-async def test_the_numbers_are_the_same_wherever_they_are_read(registry: Registry) -> None:
-    """G10, G12: the list of each state and category has as many rows as its total, and as the statistics say."""
+@pytest.mark.process
+async def test_lists_totals_and_statistics_agree(registry: Registry) -> None:
+    """G10, G12: for each state and category."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf", "csv"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
@@ -206,19 +197,19 @@ async def test_the_numbers_are_the_same_wherever_they_are_read(registry: Registr
     await submit_many(registry, "one", "two", "three")
     stats = (await registry.client.get(f"{LIST}/stats")).json()
     assert (stats["total"], stats["published"], stats["rejected"], stats["active"]) == (5, 1, 1, 3)
-    assert stats["total"] == sum(stats["byState"].values()) == sum(stats[category] for category in CATEGORIES)
+    assert stats["total"] == sum(stats["byState"].values()) == sum(stats[category] for category in STATE_GROUPS)
     for state in State:
         listed = (await registry.client.get(LIST, params={"state": state})).json()
         assert listed["total"] == len(listed["submissions"]) == stats["byState"][state]
         assert {each["state"] for each in listed["submissions"]} <= {state}
-    for category in CATEGORIES:
+    for category in STATE_GROUPS:
         listed = (await registry.client.get(LIST, params={"category": category})).json()
         assert listed["total"] == len(listed["submissions"]) == stats[category]
         assert {each["category"] for each in listed["submissions"]} <= {category}
 
 
-async def test_list_and_total_are_of_one_moment(registry: Registry, database_url: str) -> None:
-    """G10: a submission that commits between the two statements is in both or in neither."""
+async def test_list_and_total_share_a_snapshot(registry: Registry, database_url: str) -> None:
+    """G10: a concurrent submission is in both or in neither."""
     await submit_many(registry, "one", "two")
     arrived: list[str] = []
 
@@ -237,7 +228,7 @@ async def test_list_and_total_are_of_one_moment(registry: Registry, database_url
 
 
 async def commit_one(database_url: str) -> None:
-    """A submission from somewhere else."""
+    """Commit a submission from another connection."""
     connection = await asyncpg.connect(database_url)
     await connection.execute(
         "INSERT INTO submission (id, repository_id, skill_name, skill_path, state, origin) "
@@ -246,8 +237,8 @@ async def commit_one(database_url: str) -> None:
     await connection.close()
 
 
-async def test_pages_are_exactly_the_rows_whatever_arrives_meanwhile(registry: Registry, database_url: str) -> None:
-    """G58: each row once and none left out, also if all have one timestamp and others are inserted."""
+async def test_pages_are_stable_while_rows_arrive(registry: Registry, database_url: str) -> None:
+    """G58: also if all rows share one timestamp."""
     there = await submit_many(registry, *(f"skill-{number}" for number in range(11)))
     connection = await asyncpg.connect(database_url)
     await connection.execute("UPDATE submission SET created_at = now()")
@@ -264,8 +255,9 @@ async def test_pages_are_exactly_the_rows_whatever_arrives_meanwhile(registry: R
     assert seen == [str(each) for each in sorted(map(UUID, there), reverse=True)]
 
 
-async def test_pages_of_a_filter_hold_only_what_matches(registry: Registry) -> None:
-    """G59: the filter holds on every page, and the newest come first."""
+@pytest.mark.process
+async def test_pages_respect_the_filter(registry: Registry) -> None:
+    """G59: newest first on every page."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     await registry.submit("acme/tools", "pdf", "skills/pdf/SKILL.md")
     await registry.work()
@@ -276,8 +268,8 @@ async def test_pages_of_a_filter_hold_only_what_matches(registry: Registry) -> N
     assert [each["id"] for page in found for each in page["submissions"]] == waiting[::-1]
 
 
-async def test_the_limit_is_50_unless_given_and_500_at_most(registry: Registry) -> None:
-    """The defaults that clients rely on."""
+async def test_default_and_maximum_limit(registry: Registry) -> None:
+    """50 and 500."""
     await submit_many(registry, *(f"skill-{number}" for number in range(51)))
     assert len((await registry.client.get(LIST)).json()["submissions"]) == 50
     assert len((await registry.client.get(LIST, params={"limit": 500})).json()["submissions"]) == 51

@@ -1,4 +1,4 @@
-"""Lists of submissions are what Python says they are: every filter, every order, every way to page."""
+"""Lists of submissions match a Python model: every filter, order and way to page."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,11 +11,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from assay.model.submission import ACTIVE, CATEGORIES, Category, State
-from assay.model.submission_list import Filters
+from assay.model.submission import ACTIVE, STATE_GROUPS, State, StateGroup, SubmissionFilters
 from assay.serve.queue.queue import QueueQuery, read_queue
 from assay.serve.submissions.stats import read_stats
-from assay.store.submissions.counts import recount
+from assay.store.submissions.counts import count_all_rows
 from tests.support.registry import Registry
 from tests.support.web.crowd import ALICE, Crowd, Member, a_crowd, settle
 from tests.support.web.people import cookies_of, signed_in
@@ -42,7 +41,7 @@ WORDS = (
 )
 SOURCES = ("api", "upload", "cli", "bulk")
 
-# Several filters at once that leave several pages, by every order.
+# Combined filters with several pages, in every order.
 PAIRS: list[dict[str, Any]] = [
     {"q": "acme", "limit": 7},
     {"q": "acme", "sort": "state", "limit": 7},
@@ -54,7 +53,7 @@ PAIRS: list[dict[str, Any]] = [
 
 
 async def every_page(registry: Registry, given: Mapping[str, Any], cookies: dict[str, str]) -> list[dict[str, Any]]:
-    """All pages of a list, by its cursors."""
+    """Return all pages of a list, by cursor."""
     found: list[dict[str, Any]] = []
     cursor = None
     while not found or cursor:
@@ -71,12 +70,12 @@ def _cookie(cookies: dict[str, str]) -> str:
 
 
 def matches(each: Member, given: Mapping[str, Any], me: str) -> bool:
-    """Whether a submission is one that the parameters ask for."""
+    """Return whether a submission matches the parameters."""
     words, url = given.get("q", "").lower(), given.get("repoUrl", "").lower().removesuffix(".git")
     return all(
         (
             each.state == given.get("state", each.state),
-            "category" not in given or each.state in CATEGORIES[Category(given["category"])],
+            "category" not in given or each.state in STATE_GROUPS[StateGroup(given["category"])],
             each.reason == given.get("reason", each.reason),
             url.endswith(each.repository.lower()) or not url,
             words in each.skill_name.lower() or words in each.repository.lower(),
@@ -88,7 +87,7 @@ def matches(each: Member, given: Mapping[str, Any], me: str) -> bool:
 
 
 def some_parameters(random: Random, web_url: str) -> dict[str, Any]:
-    """A combination of parameters that is allowed."""
+    """Return a valid combination of parameters."""
     offered: dict[str, list[Any]] = {
         "reason": ["low_score", "source_not_found", "waiting", "unheard_of"],
         "repoUrl": [f"{web_url}/ACME/tools.git", f"{web_url}/beta/underXscore", f"{web_url}/acme/under_score"],
@@ -107,26 +106,24 @@ def some_parameters(random: Random, web_url: str) -> dict[str, Any]:
         if random.random() < 0.3:
             given["state"] = random.choice(list(State)).value
         elif random.random() < 0.4:
-            given["category"] = random.choice(list(Category)).value
+            given["category"] = random.choice(list(StateGroup)).value
     elif random.random() < 0.5:
         given |= random.choice([{"state": "RECEIVED"}, {"category": "active"}, {"state": "TIER1_SCANNING"}])
     return given
 
 
 def expected(crowd: Crowd, given: Mapping[str, Any], me: str) -> list[Member]:
-    """The list, made in Python."""
+    """Compute the list in Python."""
     sort = given.get("sort", "createdAt")
     direction = given.get("dir") or given.get("sortDir") or ("desc" if sort in NEWEST_FIRST else "asc")
     return crowd.ordered((each for each in crowd.members if matches(each, given, me)), sort, direction == "desc")
 
 
 @pytest.mark.parametrize(("seed", "number"), [(1, 250), (2, 600)])
-async def test_any_filter_in_any_order_is_what_python_makes_of_it(
-    registry: Registry, database_url: str, seed: int, number: int
-) -> None:
+async def test_lists_match_the_python_model(registry: Registry, database_url: str, seed: int, number: int) -> None:
     """G58, G59, G60, G61: rows, order, total and positions of 46 combinations, by cursor and by offset."""
     me = await signed_in(registry.app)
-    crowd = a_crowd(number, seed)  # words are looked up in their index if there are more than 500
+    crowd = a_crowd(number, seed)  # words use their index above 500 rows
     mine = str(me.account.id)
     members = [replace(each, submitter=mine) if each.submitter == ALICE else each for each in crowd.members]
     crowd = replace(crowd, members=members)
@@ -149,16 +146,16 @@ async def test_any_filter_in_any_order_is_what_python_makes_of_it(
         assert shown == [str(each.id) for each in wanted[start : start + given["limit"]]], given
 
 
-async def test_list_total_and_statistics_agree_while_everything_moves(registry: Registry, database_url: str) -> None:
-    """G10, G11, G12: in one snapshot the rows, their total, the statistics and a full count are the same."""
+async def test_list_total_and_statistics_agree_under_concurrent_writes(registry: Registry, database_url: str) -> None:
+    """G10, G11, G12: in one snapshot."""
     await settle(database_url, a_crowd(120))
     moving = asyncio.create_task(_keep_moving(database_url))
     seen = set()
-    for category in [*Category] * 3:
+    for category in [*StateGroup] * 3:
         async with registry.app.store.snapshot() as db:
-            query = QueueQuery(Filters(states=CATEGORIES[category]), limit=500)
+            query = QueueQuery(SubmissionFilters(states=STATE_GROUPS[category]), limit=500)
             page = await read_queue(db, query, datetime.now(UTC))
-            counted = await recount(db)
+            counted = await count_all_rows(db)
             stats = await read_stats(db, datetime.now(UTC))
         assert len(page.submissions) == page.total == stats.by_category[category]
         assert dict(stats.by_state) == dict(counted)
@@ -171,7 +168,7 @@ async def test_list_total_and_statistics_agree_while_everything_moves(registry: 
 
 
 async def _keep_moving(database_url: str) -> None:
-    """States change and rows come, one after the other."""
+    """Change states and insert rows continuously."""
     db = await asyncpg.connect(database_url)
     for number in range(100_000):
         state = ("RECEIVED", "TIER1_SCANNING", "AUTO_APPROVED")[number % 3]
@@ -191,10 +188,10 @@ async def _keep_moving(database_url: str) -> None:
 
 
 @pytest.mark.parametrize("query", [{}, {"sort": "state"}, {"sort": "skillName"}, {"sort": "updatedAt"}, {"q": "acme"}])
-async def test_what_stays_is_on_exactly_one_page_whatever_moves(
+async def test_unchanged_rows_appear_on_exactly_one_page(
     registry: Registry, database_url: str, query: dict[str, str]
 ) -> None:
-    """G58: rows are inserted and changed between pages; all that were there and stayed as they were come once."""
+    """G58: while others are inserted and changed."""
     crowd = a_crowd(90)
     await settle(database_url, crowd)
     db = await asyncpg.connect(database_url)
@@ -224,8 +221,8 @@ async def test_what_stays_is_on_exactly_one_page_whatever_moves(
         assert len(seen) == len(set(seen))
 
 
-async def test_a_cursor_belongs_to_its_list(registry: Registry, database_url: str) -> None:
-    """A cursor of one list, used for another, would skip rows without a word."""
+async def test_cursor_of_another_list_is_rejected(registry: Registry, database_url: str) -> None:
+    """It would silently skip rows."""
     await settle(database_url, a_crowd(30))
     first = (await registry.client.get(LIST, params={"limit": 2, "sort": "updatedAt"})).json()
     same = {"limit": 5, "sort": "updatedAt", "cursor": first["nextCursor"]}
@@ -233,13 +230,13 @@ async def test_a_cursor_belongs_to_its_list(registry: Registry, database_url: st
     for other in ({"sort": "createdAt"}, {"dir": "asc"}, {"category": "rejected"}, {"source": "api"}, {"q": "pdf"}):
         answer = await registry.client.get(LIST, params={**same, **other})
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor"), other
-        assert "of another list" in answer.json()["detail"]
+        assert "belongs to another list" in answer.json()["detail"]
     skills = await registry.client.get("/api/v1/skills", params={"cursor": first["nextCursor"]})
     assert (skills.status_code, skills.json()["code"]) == (400, "bad_cursor")
 
 
-async def test_a_repository_is_found_under_all_its_names(registry: Registry, database_url: str) -> None:
-    """G60: any form of its URL, its former name, and the rows of a repository that turned out to be the same one."""
+async def test_repository_filter_accepts_all_names(registry: Registry, database_url: str) -> None:
+    """G60: any URL form, former names, and merged repositories."""
     crowd = a_crowd(60)
     await settle(database_url, crowd)
     db = await asyncpg.connect(database_url)
@@ -261,16 +258,15 @@ async def test_a_repository_is_found_under_all_its_names(registry: Registry, dat
         assert {each["repository"] for each in found} == {"acme/tools"}
 
 
-async def test_a_repository_that_nobody_knows_has_an_empty_list(registry: Registry) -> None:
-    """An empty answer, not an error, and none of the others' rows."""
+async def test_unknown_repository_has_an_empty_list(registry: Registry) -> None:
     await registry.submit("acme/tools", "pdf")
     answer = await registry.client.get(LIST, params={"repoUrl": f"{registry.web_url}/no/body"})
     body = answer.json()
     assert (answer.status_code, body["submissions"], body["total"], body["totalIsExact"]) == (200, [], 0, True)
 
 
-async def test_only_a_person_has_submissions_of_their_own(registry: Registry) -> None:
-    """`mine` without an account is 401, never the list of everybody."""
+async def test_own_submissions_require_an_account(registry: Registry) -> None:
+    """`mine` without an account is 401."""
     answer = await registry.client.get(LIST, params={"mine": "1"})
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
     assert "mine" in answer.json()["detail"]

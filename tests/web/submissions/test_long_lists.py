@@ -1,4 +1,4 @@
-"""More submissions than are looked at for one page: every answer is bounded, and says what it does not know."""
+"""More submissions than one page may examine: responses are bounded and mark what they do not know."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -8,19 +8,18 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from assay.model.submission import CATEGORIES, Category
-from assay.model.submission_list import Filters, Sort, order_by
+from assay.model.submission import STATE_GROUPS, StateGroup, SubmissionFilters, SubmissionSort, submission_order
 from assay.serve.queue.queue import QueueQuery, read_queue
 from assay.store.database.database import PoolOptions, open_database
-from assay.store.submissions.filters import look_up_words
-from assay.store.submissions.walks import LOOK_AT_MOST
+from assay.store.submissions.filters import find_by_words
+from assay.store.submissions.walks import MAX_SCANNED
 from tests.support.backlog import rows_read
 from tests.support.registry import Registry
 from tests.support.web.statements import statements
 
 LIST = "/api/v1/submissions"
-MANY = LOOK_AT_MOST + 1_200
-# The oldest 40 are called otherwise, every 500th came by the API, and all are of one repository.
+MANY = MAX_SCANNED + 1_200
+# The oldest 40 have another name, every 500th came through the API, and all belong to one repository.
 FILL = """
 INSERT INTO submission (id, repository_id, skill_name, skill_path, state, origin, reason_code, reason_message,
     created_at, updated_at)
@@ -34,7 +33,7 @@ FROM generate_series(1, $1::int) AS number
 
 @pytest.fixture
 async def crowded(registry: Registry, database_url: str) -> AsyncIterator[Registry]:
-    """A registry with more submissions than are looked at."""
+    """Return a registry with more submissions than one page may examine."""
     db = await asyncpg.connect(database_url)
     await db.execute("INSERT INTO repository (host, owner, name) VALUES ('github', 'acme', 'tools')")
     await db.execute(FILL, MANY)
@@ -44,7 +43,7 @@ async def crowded(registry: Registry, database_url: str) -> AsyncIterator[Regist
 
 
 async def read(registry: Registry, **given: Any) -> dict[str, Any]:
-    """One page."""
+    """Return one page."""
     answer = await registry.client.get(LIST, params=given)
     assert answer.status_code == 200, (given, answer.text)
     body: dict[str, Any] = answer.json()
@@ -52,7 +51,7 @@ async def read(registry: Registry, **given: Any) -> dict[str, Any]:
 
 
 async def every_row(registry: Registry, **given: Any) -> list[str]:
-    """All rows of a list by its cursors; pages may be short, and even empty, before the last."""
+    """Return all rows of a list by cursor; pages before the last may be short or empty."""
     page = await read(registry, **given)
     found = [each["id"] for each in page["submissions"]]
     for _ in range(100):
@@ -64,17 +63,17 @@ async def every_row(registry: Registry, **given: Any) -> list[str]:
 
 
 async def ids(database_url: str, where: str) -> list[str]:
-    """The same from the table itself, newest first."""
+    """Return the same rows from the table, newest first."""
     db = await asyncpg.connect(database_url)
     rows = await db.fetch(f"SELECT id FROM submission WHERE {where} ORDER BY created_at DESC, id DESC")
     await db.close()
     return [str(row["id"]) for row in rows]
 
 
-async def test_a_total_that_is_not_counted_to_the_end_says_so(crowded: Registry, database_url: str) -> None:
-    """G8: 10,000 or more is not 10,000; every row comes all the same, and the counters stay exact."""
+async def test_capped_total_is_marked_as_inexact(crowded: Registry, database_url: str) -> None:
+    """G8: every row is still listed, and the counters stay exact."""
     page = await read(crowded, reason="low_score")
-    assert (page["total"], page["totalIsExact"]) == (LOOK_AT_MOST, False)
+    assert (page["total"], page["totalIsExact"]) == (MAX_SCANNED, False)
     assert await every_row(crowded, reason="low_score", limit=500) == await ids(database_url, "true")
     whole = await read(crowded)
     assert (whole["total"], whole["totalIsExact"]) == (MANY, True)
@@ -83,12 +82,12 @@ async def test_a_total_that_is_not_counted_to_the_end_says_so(crowded: Registry,
         assert (found["total"], found["totalIsExact"]) == (len(await ids(database_url, f"state = '{state}'")), True)
 
 
-async def test_too_many_to_sort_is_said_and_narrowing_helps(crowded: Registry, database_url: str) -> None:
-    """Only the order of creation has an index for every filter."""
+async def test_sorting_too_many_rows_is_rejected(crowded: Registry, database_url: str) -> None:
+    """Only creation order has an index for every filter; narrowing helps."""
     for sort in ("updatedAt", "skillName", "state", "processingOrder"):
         answer = await crowded.client.get(LIST, params={"reason": "low_score", "sort": sort})
         if sort == "processingOrder":
-            assert answer.json()["submissions"] == []  # nothing is under way, which is few enough
+            assert answer.json()["submissions"] == []  # nothing is active, which is few enough
             continue
         assert (answer.status_code, answer.json()["code"]) == (400, "too_many_to_sort"), sort
         assert "sort: " in answer.json()["detail"]
@@ -109,8 +108,8 @@ SPARSE = [
 ]
 
 
-async def test_what_no_index_can_find_is_found_page_by_page(crowded: Registry, database_url: str) -> None:
-    """Two letters have no index, nor have two filters that leave much each: nothing is missed, nothing is made up."""
+async def test_unindexed_filter_finds_every_row_page_by_page(crowded: Registry, database_url: str) -> None:
+    """Two-letter words and combinations of broad filters have no index."""
     for given, where in SPARSE:
         wanted = await ids(database_url, where)
         assert await every_row(crowded, **given, limit=500) == wanted, given
@@ -119,8 +118,8 @@ async def test_what_no_index_can_find_is_found_page_by_page(crowded: Registry, d
         assert first["total"] == len(wanted) if first["totalIsExact"] else first["nextCursor"] is not None
 
 
-async def test_words_that_an_index_can_find_are_found_at_once(crowded: Registry, database_url: str) -> None:
-    """G60, G61: among all, however old they are, and with an exact total; common words have a total that says so."""
+async def test_indexed_words_find_rows_of_any_age(crowded: Registry, database_url: str) -> None:
+    """G60, G61: with an exact total; common words have a capped one."""
     wanted = await ids(database_url, "skill_name LIKE '%needle%'")
     for sort in ("createdAt", "skillName"):
         page = await read(crowded, q="NEEDLE", sort=sort)
@@ -135,17 +134,21 @@ async def test_words_that_an_index_can_find_are_found_at_once(crowded: Registry,
     )
 
 
-async def test_a_page_reads_little_more_than_it_shows(crowded: Registry, database_url: str) -> None:
-    """G99: from 11,200 submissions a page of 50 reads a few hundred rows in any order; what is common, no more than may be."""
+async def test_page_reads_few_more_rows_than_it_shows(crowded: Registry, database_url: str) -> None:
+    """G99: a page of 50 out of 11,200 reads a few hundred rows in any order; broad filters stop at the limit."""
     deep = (await read(crowded, offset=10_000))["nextCursor"]
-    rejected = Filters(states=CATEGORIES[Category.REJECTED])
+    rejected = SubmissionFilters(states=STATE_GROUPS[StateGroup.REJECTED])
     queries = {
-        **{f"by {sort}": QueueQuery(rejected, order_by(sort)) for sort in Sort if sort is not Sort.PROCESSING_ORDER},
-        **{f"all by {sort}": QueueQuery(order=order_by(sort)) for sort in Sort},
+        **{
+            f"by {sort}": QueueQuery(rejected, submission_order(sort))
+            for sort in SubmissionSort
+            if sort is not SubmissionSort.PROCESSING_ORDER
+        },
+        **{f"all by {sort}": QueueQuery(order=submission_order(sort)) for sort in SubmissionSort},
         "deep": QueueQuery(cursor=deep),
-        "reason": QueueQuery(Filters(reason="low_score")),
-        "words": QueueQuery(Filters(words="needle")),
-        "common words": QueueQuery(Filters(words="co")),
+        "reason": QueueQuery(SubmissionFilters(reason="low_score")),
+        "words": QueueQuery(SubmissionFilters(words="needle")),
+        "common words": QueueQuery(SubmissionFilters(words="co")),
     }
     async with open_database(database_url, PoolOptions(size=1)) as store:
         for name, query in queries.items():
@@ -153,14 +156,14 @@ async def test_a_page_reads_little_more_than_it_shows(crowded: Registry, databas
             async with store.snapshot() as db:
                 page = await read_queue(db, query, datetime.now(UTC))
             taken = await rows_read(store) - before
-            # What is common is counted and walked, each up to the bound.
-            bound = 2 * LOOK_AT_MOST + 500 if name in ("reason", "common words") else 500
+            # Broad filters are counted and scanned, each up to the limit.
+            bound = 2 * MAX_SCANNED + 500 if name in ("reason", "common words") else 500
             assert taken <= bound, name
             assert page.submissions or "processing" in name.lower(), name
 
 
-async def test_beyond_the_last_offset_there_is_the_cursor(crowded: Registry, database_url: str) -> None:
-    """G58: the deepest offset works, one more is refused with the way to go on, and that way leads to the end."""
+async def test_offset_beyond_the_limit_is_rejected(crowded: Registry, database_url: str) -> None:
+    """G58: the error points to the cursor, which reaches the end."""
     all_of_them = await ids(database_url, "true")
     deepest = await read(crowded, offset=10_000, limit=500)
     assert [each["id"] for each in deepest["submissions"]] == all_of_them[10_000:10_500]
@@ -171,8 +174,8 @@ async def test_beyond_the_last_offset_there_is_the_cursor(crowded: Registry, dat
     assert "cursor" in answer.json()["detail"]
 
 
-async def test_the_line_is_walked_a_bounded_way(crowded: Registry, database_url: str) -> None:
-    """Three of eleven thousand in the order of processing: found in their order, some of the line at a time."""
+async def test_processing_order_is_scanned_in_bounded_steps(crowded: Registry, database_url: str) -> None:
+    """Three of eleven thousand rows are found in order."""
     db = await asyncpg.connect(database_url)
     await db.execute("UPDATE submission SET state = 'RECEIVED', reason_code = NULL")
     await db.execute(
@@ -198,21 +201,19 @@ async def test_the_line_is_walked_a_bounded_way(crowded: Registry, database_url:
     assert list(in_line["queuePositions"].values()) == list(range(1, 500))
 
 
-async def test_a_search_that_takes_too_long_gives_up_and_leaves_the_rest_as_it_was(
-    registry: Registry, database_url: str
-) -> None:
-    """Its bound holds for the search alone: what is read afterwards has its own time, in the same snapshot."""
+async def test_slow_search_is_cancelled_without_affecting_other_reads(registry: Registry, database_url: str) -> None:
+    """Its time limit applies to the search only, within the same snapshot."""
     await registry.submit("acme/tools", "needle")
     db = await asyncpg.connect(database_url)
     async with registry.app.store.snapshot() as snapshot:
         usual = (await snapshot.execute(text("SHOW statement_timeout"))).scalar_one()
-        found = await look_up_words(snapshot, "needle")
+        found = await find_by_words(snapshot, "needle")
         assert found is not None
         assert found.number == 1
     async with registry.app.store.snapshot() as snapshot, db.transaction():
         await snapshot.execute(text("SELECT 1"))
         await db.execute("LOCK TABLE submission IN ACCESS EXCLUSIVE MODE")
-        assert await look_up_words(snapshot, "needle", milliseconds=1) is None
+        assert await find_by_words(snapshot, "needle", milliseconds=1) is None
         assert (await snapshot.execute(text("SHOW statement_timeout"))).scalar_one() == usual
         assert (await snapshot.execute(text("SHOW plan_cache_mode"))).scalar_one() == "auto"
     await db.close()

@@ -1,10 +1,11 @@
-"""One submission: where it stands, when its turn is likely to come, and what to do next, in every state."""
+"""One submission: position, estimate and next step in every state."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
+import pytest
 
 from assay.model.submission import State
 from assay.operations.park import park
@@ -18,12 +19,12 @@ LIST = "/api/v1/submissions"
 
 
 async def wait(registry: Registry, *names: str) -> list[str]:
-    """Submissions that wait."""
+    """Create waiting submissions."""
     return [(await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md"))["id"] for name in names]
 
 
 async def places(registry: Registry, *ids: str) -> dict[str, Any]:
-    """What the API says of their positions."""
+    """Return their positions from the API."""
     answer = await registry.client.get(f"{LIST}/positions", params={"ids": ",".join(ids)})
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -31,7 +32,7 @@ async def places(registry: Registry, *ids: str) -> dict[str, Any]:
 
 
 async def decide(database_url: str, number: int, *, minutes_ago: int = 10) -> None:
-    """So many were decided a while ago."""
+    """Record decisions in the past."""
     db = await asyncpg.connect(database_url)
     minute = datetime.now(UTC) - timedelta(minutes=minutes_ago)
     await db.execute(
@@ -40,8 +41,9 @@ async def decide(database_url: str, number: int, *, minutes_ago: int = 10) -> No
     await db.close()
 
 
-async def test_positions_of_those_that_wait(registry: Registry) -> None:
-    """G29: in order, for some or all, the same in the list, the detail and the positions; others are left out."""
+@pytest.mark.process
+async def test_positions_of_waiting_submissions(registry: Registry) -> None:
+    """G29: consistent in list, detail and positions; others are left out."""
     registry.github.add_repository("acme/done", files=a_repository("pdf"))
     done = (await registry.submit("acme/done", "pdf", "skills/pdf/SKILL.md"))["id"]
     await registry.work()
@@ -62,8 +64,8 @@ async def test_positions_of_those_that_wait(registry: Registry) -> None:
     assert [detail[name] for name in ("position", "positionIsExact", "etaSeconds", "waitingUntil")] == [None] * 4
 
 
-async def test_the_estimate_is_the_position_over_the_measured_rate(registry: Registry, database_url: str) -> None:
-    """G8, G29: unknown while nothing was decided and while the queue is paused; never a zero."""
+async def test_estimate_is_position_divided_by_drain_rate(registry: Registry, database_url: str) -> None:
+    """G8, G29: unknown without decisions and during a pause, never zero."""
     ids = await wait(registry, "one", "two")
     assert [each["etaSeconds"] for each in (await places(registry, *ids))["positions"].values()] == [None, None]
     await decide(database_url, 360)
@@ -78,8 +80,8 @@ async def test_the_estimate_is_the_position_over_the_measured_rate(registry: Reg
     assert (await registry.read(ids[1]))["etaSeconds"] is None
 
 
-async def test_what_waits_for_a_time_says_until_when(registry: Registry, database_url: str) -> None:
-    """A job that is not due stands behind those that are, and is not decided before its time."""
+async def test_delayed_job_reports_its_due_time(registry: Registry, database_url: str) -> None:
+    """It ranks behind due jobs."""
     ids = await wait(registry, "one", "two")
     await decide(database_url, 3600)
     db = await asyncpg.connect(database_url)
@@ -91,7 +93,7 @@ async def test_what_waits_for_a_time_says_until_when(registry: Registry, databas
     assert found[ids[0]]["etaSeconds"] > 3500
     detail = await registry.read(ids[0])
     assert datetime.fromisoformat(detail["waitingUntil"]) == due_at
-    assert "by itself" in detail["nextStep"]
+    assert "automatically" in detail["nextStep"]
     assert "number 2" in detail["nextStep"]
 
 
@@ -103,8 +105,8 @@ BAD_IDS = [
 ]
 
 
-async def test_ids_that_cannot_be_looked_up_are_refused(registry: Registry) -> None:
-    """1 to 100 ids, and nothing else."""
+async def test_invalid_ids_are_rejected(registry: Registry) -> None:
+    """1 to 100 ids."""
     for ids, code in BAD_IDS:
         answer = await registry.client.get(f"{LIST}/positions", params={"ids": ids})
         assert (answer.status_code, answer.json()["code"]) == (400, code)
@@ -114,8 +116,8 @@ async def test_ids_that_cannot_be_looked_up_are_refused(registry: Registry) -> N
     assert "ids" in missing.json()["detail"]
 
 
-async def test_a_hundred_positions_cost_what_two_cost(registry: Registry) -> None:
-    """G99: a bounded number of statements for any number of ids."""
+async def test_hundred_positions_cost_as_much_as_two(registry: Registry) -> None:
+    """G99."""
     ids = await wait(registry, *(f"skill-{number}" for number in range(100)))
     costs = []
     for some in (ids[:2], ids):
@@ -126,8 +128,8 @@ async def test_a_hundred_positions_cost_what_two_cost(registry: Registry) -> Non
     assert costs[0] == costs[1] <= 8
 
 
-async def test_every_state_says_what_to_do_next(registry: Registry, database_url: str) -> None:
-    """G13: a sentence for each state; what was refused says what its reason says."""
+async def test_every_state_has_a_next_step(registry: Registry, database_url: str) -> None:
+    """G13: refusals use the remedy of their reason."""
     [number] = await wait(registry, "pdf")
     db = await asyncpg.connect(database_url)
     said = {}
@@ -145,14 +147,15 @@ async def test_every_state_says_what_to_do_next(registry: Registry, database_url
         await db.execute("UPDATE submission SET next_step = NULL WHERE id = $1", UUID(number))
         assert (await registry.read(number))["nextStep"], state
     await db.close()
-    assert said[State.RECEIVED] == "Nothing: it is number 1 in the queue."
+    assert said[State.RECEIVED] == "No action needed: it is number 1 in the queue."
     assert all("Fix line 7." in said[state] for state in (State.TIER1_FAILED, State.REJECTED, State.NEEDS_REVIEW))
     assert all("Fix line 7." in said[state] for state in (State.FAILED, State.BLOCKED, State.DEQUEUED, State.ON_HOLD))
     assert "being examined" in said[State.TIER1_SCANNING] == said[State.TIER2_SCANNING]
 
 
-async def test_the_next_step_of_a_journey(registry: Registry) -> None:
-    """G13: published says where, refused says what to change, parked says why and by whom."""
+@pytest.mark.process
+async def test_next_step_along_a_journey(registry: Registry) -> None:
+    """G13: published says where, refused what to change, parked why and by whom."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
     registry.github.add_repository("mallory/kit", files=a_bad_skill())
     [listed] = await wait(registry, "pdf")
@@ -165,13 +168,13 @@ async def test_the_next_step_of_a_journey(registry: Registry) -> None:
     async with registry.app.store.begin() as db:
         await park(db, [UUID(held)], State.ON_HOLD, reason="We look into it.", by="root")
         await park(db, [UUID(taken)], State.DEQUEUED, reason="Spam.", by="root")
-    for each, words in ((held, ("on hold", "root", "We look into it")), (taken, ("taken out", "root", "Spam"))):
+    for each, words in ((held, ("on hold", "root", "We look into it")), (taken, ("removed", "root", "Spam"))):
         sentence = (await registry.read(each))["nextStep"]
         assert all(word in sentence for word in words), sentence
 
 
-async def test_whose_submission_it_is_is_told_to_its_owner_only(registry: Registry, database_url: str) -> None:
-    """`mine` is true for the account that submitted it, false for everybody else."""
+async def test_ownership_is_shown_to_the_owner_only(registry: Registry, database_url: str) -> None:
+    """`mine` is true only for the submitting account."""
     [number] = await wait(registry, "pdf")
     alice, bob = await signed_in(registry.app, "alice"), await signed_in(registry.app, "bob")
     db = await asyncpg.connect(database_url)

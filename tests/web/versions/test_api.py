@@ -1,4 +1,4 @@
-"""Versions over HTTP: names that lead to them, lists, details, differences, files and downloads."""
+"""Versions over HTTP: names, lists, details, comparisons, files and downloads."""
 
 import hashlib
 import io
@@ -9,28 +9,30 @@ from typing import Any
 
 import pytest
 
-from assay.serve.versions.archive import Format, pack
+from assay.serve.versions.archive import ArchiveFormat, pack
 from assay.serve.versions.compare import LARGEST_PATCHES_BYTES, LARGEST_TEXT_BYTES
+from assay.store.skills.names import add_alias
 from assay.store.skills.skills import get_skill
-from assay.store.versions.status import add_alias
 from tests.support.catalogue import agree, changes, publish, read
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_skill
 from tests.support.web.people import PAGE
-from tests.web.submissions.test_api import refused
+from tests.support.web.submissions import refused
+
+pytestmark = pytest.mark.process
 
 SKILLS = "/api/v1/skills"
 
 
 async def fetch(registry: Registry, path: str, **given: Any) -> Any:
-    """JSON of a path that is there."""
+    """Return the JSON of an existing path."""
     answer = await registry.client.get(path, params=given)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 async def publish_files(registry: Registry, repository: str, *commits: dict[str, str | bytes | None]) -> str:
-    """A skill at the root of a repository with a version for each set of files. Returns its name."""
+    """Publish a skill with one version per set of files and return its name."""
     first, *others = commits
     known = registry.github.add_repository(repository, files={k: v for k, v in first.items() if v is not None})
     await registry.submit(repository, "greet")
@@ -42,8 +44,8 @@ async def publish_files(registry: Registry, repository: str, *commits: dict[str,
     return f"{repository}/greet"
 
 
-async def test_one_skill_under_every_name_it_has(registry: Registry) -> None:
-    """G55: its full name in any case, its last part, and a name it had elsewhere; never somebody else's."""
+async def test_skill_is_found_under_all_its_names(registry: Registry) -> None:
+    """G55: full name in any case, short name, and former names; never another author's."""
     name = await publish(registry, "acme/tools", "Says hello.")
     async with registry.app.store.begin() as db:
         await add_alias(db, "Old-Greeter", (await get_skill(db, name)).id)
@@ -68,8 +70,8 @@ async def test_one_skill_under_every_name_it_has(registry: Registry) -> None:
         assert (answer.status_code, answer.headers["location"]) == (301, f"/skills/{name}")
 
 
-async def test_a_repository_may_be_called_like_a_part_of_an_address(registry: Registry) -> None:
-    """G55: `acme/versions/greet` and `acme/security/greet` are skills, and so are their versions."""
+async def test_repository_may_be_named_like_a_route(registry: Registry) -> None:
+    """G55: `acme/versions/greet` and `acme/security/greet` are skills."""
     for repository in ("acme/versions", "acme/security", "acme/installs"):
         name = await publish(registry, repository, f"Of {repository}.")
         assert (await read(registry, name))["skill"]["name"] == name
@@ -77,8 +79,8 @@ async def test_a_repository_may_be_called_like_a_part_of_an_address(registry: Re
             assert (await fetch(registry, f"{SKILLS}/{name}/{part}"))["name"] == name
 
 
-async def test_a_name_that_several_have_is_a_question(registry: Registry) -> None:
-    """G55: 300 with all of them, best known first; the page lets people choose; never the first row."""
+async def test_ambiguous_name_returns_300(registry: Registry) -> None:
+    """G55: with all matches, best known first; the page offers a choice."""
     for owner, stars in (("acme", 3), ("umbrella", 50)):
         registry.github.add_repository(f"{owner}/kit", files={"SKILL.md": a_skill("pdf", f"Of {owner}.")}, stars=stars)
         await registry.submit(f"{owner}/kit", "pdf")
@@ -95,8 +97,8 @@ async def test_a_name_that_several_have_is_a_question(registry: Registry) -> Non
     refused(await registry.client.get(f"{SKILLS}/nobody"), 404, "There is no skill nobody")
 
 
-async def test_a_renamed_repository_takes_its_listings_along(registry: Registry) -> None:
-    """G54: the new name is the name, the old one leads to it, and versions, feed and search agree."""
+async def test_renamed_repository_renames_its_listings(registry: Registry) -> None:
+    """G54: the old name redirects; versions, feed and search agree."""
     name = await publish(registry, "acme/old", "Says hello.")
     known, _ = registry.github.directory.find("acme/old")
     known.rename("acme/new")
@@ -109,8 +111,8 @@ async def test_a_renamed_repository_takes_its_listings_along(registry: Registry)
     await agree(registry, "acme/new/greet")
 
 
-async def test_a_name_that_is_taken_is_not_taken_away(registry: Registry) -> None:
-    """G55: a listing whose new name another has stays what it was; an old name that is used again is the new one's."""
+async def test_rename_does_not_take_over_an_existing_name(registry: Registry) -> None:
+    """G55: a reused name belongs to its new listing."""
     await publish(registry, "acme/one", "First.")
     await publish(registry, "acme/two", "Second.")
     async with registry.app.store.begin() as db:
@@ -119,8 +121,8 @@ async def test_a_name_that_is_taken_is_not_taken_away(registry: Registry) -> Non
     await agree(registry, "acme/one/greet", "acme/two/greet")
 
 
-async def test_versions_are_listed_newest_first_with_what_each_changed(registry: Registry) -> None:
-    """G50, G51: one list with one numbering; pages by cursor; a `sha` that clients compare."""
+async def test_versions_are_listed_newest_first_with_their_changes(registry: Registry) -> None:
+    """G50, G51: one numbering, cursor pages, and a `sha` for clients."""
     name = await publish_files(
         registry,
         "acme/tools",
@@ -154,8 +156,8 @@ async def test_versions_are_listed_newest_first_with_what_each_changed(registry:
         refused(await registry.client.get(f"{SKILLS}/{name}/versions/{odd}"), 404, "")
 
 
-async def test_the_text_of_a_skill_is_the_same_however_its_lines_end(registry: Registry) -> None:
-    """A byte order mark and carriage returns change the bytes, not the text that clients compare."""
+async def test_text_hash_ignores_line_endings(registry: Registry) -> None:
+    """A byte order mark and carriage returns change the bytes, not the text."""
     text = a_skill("greet")
     name = await publish_files(
         registry, "acme/tools", {"SKILL.md": b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()}
@@ -165,8 +167,8 @@ async def test_the_text_of_a_skill_is_the_same_however_its_lines_end(registry: R
     assert listing["sha"] == hashlib.sha256(text.encode()).hexdigest()
 
 
-async def test_two_versions_are_compared(registry: Registry) -> None:
-    """Files, lines, and what the newer one reaches for; both ways, and a version with itself."""
+async def test_comparing_two_versions(registry: Registry) -> None:
+    """Files, lines and capabilities, in both directions, and a version with itself."""
     name = await publish_files(
         registry,
         "acme/tools",
@@ -206,12 +208,12 @@ async def test_two_versions_are_compared(registry: Registry) -> None:
     refused(await registry.client.get(f"{SKILLS}/{name}/versions/diff"), 400, "from")
     refused(await registry.client.get(f"{SKILLS}/{name}/versions/compare?from=7.7.7"), 404, "has no version 7.7.7")
     page = await registry.client.get(f"/skills/{name}/compare?from=1.0.0&to=1.0.1", headers=PAGE)
-    for shown in ("api.weather-service.io", "New text.", "It was called notes.md", "no text"):
+    for shown in ("api.weather-service.io", "New text.", "Renamed from notes.md", "not text"):
         assert shown in page.text
 
 
-async def test_a_comparison_is_bounded(registry: Registry) -> None:
-    """Large files are named and not shown, and all together is never more than the limit."""
+async def test_comparison_is_bounded(registry: Registry) -> None:
+    """Large files are listed but not shown; the total is limited."""
     large = {f"{number}.txt": f"{number}\n" * 40_000 for number in range(8)}
     huge = {"huge.txt": "x\n" * LARGEST_TEXT_BYTES}
     name = await publish_files(registry, "acme/tools", {"SKILL.md": a_skill("greet")}, {**large, **huge})
@@ -223,8 +225,8 @@ async def test_a_comparison_is_bounded(registry: Registry) -> None:
     assert any(each["patch"] is None for path, each in files.items() if path != "huge.txt")
 
 
-async def test_files_are_given_as_they_are_and_never_run(registry: Registry) -> None:
-    """Text is text, whatever it says it is; the rest is saved; nothing is sniffed, framed or scripted."""
+async def test_files_are_served_inertly(registry: Registry) -> None:
+    """As text or attachment; never sniffed, framed or scripted."""
     page = "<!doctype html><script>alert(1)</script>"
     name = await publish_files(
         registry, "acme/tools", {"SKILL.md": a_skill("greet"), "docs/ä page.html": page, "logo.png": b"\x89PNG\x00"}
@@ -253,8 +255,8 @@ async def test_files_are_given_as_they_are_and_never_run(registry: Registry) -> 
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
-async def test_a_download_is_the_same_every_time(registry: Registry, kind: str) -> None:
-    """The same bytes, sorted, without times and owners, for two listings of the same files, too."""
+async def test_download_is_reproducible(registry: Registry, kind: str) -> None:
+    """Same bytes, sorted, without times or owners, also for two listings of the same content."""
     files = {"SKILL.md": a_skill("greet"), "z.txt": "z" * 200_000, "a/b.sh": "echo\n", "empty": "", "p" * 150: "long\n"}
     name = await publish_files(registry, "acme/tools", files)
     fork = await publish_files(registry, "umbrella/fork", dict(reversed(list(files.items()))))
@@ -274,7 +276,7 @@ async def test_a_download_is_the_same_every_time(registry: Registry, kind: str) 
 
 
 def unpacked(archive: bytes, kind: str) -> dict[str, bytes]:
-    """The files of an archive, which must be in order and say nothing of who made it when."""
+    """Return the files of an archive after checking their order and metadata."""
     if kind == "zip":
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             assert opened.testzip() is None
@@ -288,18 +290,18 @@ def unpacked(archive: bytes, kind: str) -> dict[str, bytes]:
         return {each.name: tar.extractfile(each).read() for each in members}
 
 
-def test_the_bytes_of_an_archive_do_not_change_with_a_release() -> None:
-    """A mirror that kept the hash of a download a year ago finds it again."""
+def test_archive_bytes_do_not_change_between_releases() -> None:
+    """A mirror can verify hashes from a year ago."""
     files = {"SKILL.md": b"# Hello\n", "scripts/run.sh": b"echo\n" * 30_000}
-    made = {kind: hashlib.sha256(b"".join(pack(files, "greet", kind))).hexdigest() for kind in Format}
+    made = {kind: hashlib.sha256(b"".join(pack(files, "greet", kind))).hexdigest() for kind in ArchiveFormat}
     assert made == {
-        Format.ZIP: "132f00fde84d333f8e2da0d67b9eae8a87bc392cfe67563d18accf24a7948525",
-        Format.TAR_GZ: "c8effa52b17833fdd1ac6dc57ae51be1489c10850ccc8a441458ee46927b154b",
+        ArchiveFormat.ZIP: "132f00fde84d333f8e2da0d67b9eae8a87bc392cfe67563d18accf24a7948525",
+        ArchiveFormat.TAR_GZ: "c8effa52b17833fdd1ac6dc57ae51be1489c10850ccc8a441458ee46927b154b",
     }
 
 
-async def test_the_same_files_in_two_places_have_one_canonical_listing(registry: Registry) -> None:
-    """G57: the one with most stars, then the oldest; the others are its alternates, on the page and in the API."""
+async def test_equal_content_has_one_canonical_listing(registry: Registry) -> None:
+    """G57: most stars, then oldest; the others are alternates on the page and in the API."""
     for repository, stars in (("acme/first", 5), ("umbrella/known", 70), ("late/copy", 5)):
         registry.github.add_repository(repository, files={"SKILL.md": a_skill("greet")}, stars=stars)
         await registry.submit(repository, "greet")
@@ -313,8 +315,8 @@ async def test_the_same_files_in_two_places_have_one_canonical_listing(registry:
     assert (await read(registry, "other/thing/greet"))["alternates"] == []
     page = (await registry.client.get("/skills/late/copy/greet", headers=PAGE)).text
     assert 'href="/skills/umbrella/known/greet"' in page
-    assert "the listing to prefer" in page
-    # If it goes, the next one is.
+    assert "the preferred listing" in page
+    # If it is removed, the next one becomes canonical.
     url = "/api/v1/skills/umbrella/known/greet/versions/1.0.0/yank"
     answer = await registry.client.post(url, json={"reason": "Moved away."}, headers={"X-Internal-Key": SECRET})
     assert answer.status_code == 200, answer.text
@@ -324,8 +326,8 @@ async def test_the_same_files_in_two_places_have_one_canonical_listing(registry:
     )  # fmt: skip
 
 
-async def test_what_installers_ask_before_they_install(registry: Registry) -> None:
-    """PASS with a provider for each scan; nothing is critical in what was published."""
+async def test_security_summary_for_installers(registry: Registry) -> None:
+    """PASS with one provider per scan and no critical finding."""
     name = await publish(registry, "acme/tools", "Says hello.")
     found = await fetch(registry, f"{SKILLS}/{name}/security")
     assert (found["overallVerdict"], found["reportUrl"]) == ("PASS", f"{registry.app.settings.base_url}/skills/{name}")

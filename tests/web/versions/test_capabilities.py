@@ -1,29 +1,33 @@
-"""What a skill reaches for, as the API and its page show it."""
+"""Capabilities of a skill in the API and on its page."""
 
-from assay.web.http.format import AT_A_GLANCE
+import pytest
+
+from assay.web.http.templates import FOLDED_AFTER
 from tests.support.registry import Registry
 from tests.support.skills import a_skill
+
+pytestmark = pytest.mark.process
 
 FRONT = "---\nname: greet\ndescription: Says hello.\nallowed-tools: Read, <b>Write</b>\n---\n"
 BODY = "See https://api.acme.io/.\n\n```bash\ngreeter --to $GREET_NAME > ~/greetings.txt\n```\n"
 
 
 async def publish(registry: Registry, skill_md: str) -> None:
-    """List a skill with this text."""
+    """Publish a skill with this text."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": skill_md})
     await registry.submit("acme/tools", "greet")
     await registry.work()
 
 
 async def page(registry: Registry) -> str:
-    """The page of the skill."""
+    """Return the page of the skill."""
     answer = await registry.client.get("/skills/acme/tools/greet")
     assert 200 == answer.status_code
     return answer.text
 
 
-async def test_the_api_says_what_a_skill_reaches_for(registry: Registry) -> None:
-    """With the listing, and with the submission that it came from."""
+async def test_api_lists_capabilities(registry: Registry) -> None:
+    """With the listing and with its submission."""
     await publish(registry, FRONT + BODY)
     listing = (await registry.client.get("/api/v1/skills/acme/tools/greet")).json()
     expected = {
@@ -38,26 +42,24 @@ async def test_the_api_says_what_a_skill_reaches_for(registry: Registry) -> None
     assert expected == (await registry.read(submission["id"]))["scanResults"][0]["capabilities"]
 
 
-async def test_the_page_says_it_in_words(registry: Registry) -> None:
-    """Each kind under its own heading, as text and nothing else."""
+async def test_page_lists_capabilities(registry: Registry) -> None:
+    """By kind, escaped."""
     await publish(registry, FRONT + BODY)
     shown = await page(registry)
-    assert "What it reaches for" in shown
+    assert "Capabilities" in shown
     for word in ("Hosts it names", "<code>api.acme.io</code>", "<code>greeter</code>", "<code>~/greetings.txt</code>"):
         assert word in shown
     assert "<code>&lt;b&gt;Write&lt;/b&gt;</code>" in shown
     assert "<b>Write" not in shown
 
 
-async def test_a_long_list_is_folded(registry: Registry) -> None:
-    """The first few are shown at once, and all of them are there."""
+async def test_long_capability_list_is_collapsed(registry: Registry) -> None:
     await publish(registry, FRONT + "\n".join(f"https://host-{number:02}.acme.io/" for number in range(40)))
     shown = await page(registry)
-    assert f"<summary>{40 - AT_A_GLANCE} more</summary>" in shown
+    assert f"<summary>{40 - FOLDED_AFTER} more</summary>" in shown
     assert all(f"<code>host-{number:02}.acme.io</code>" in shown for number in range(40))
 
 
-async def test_a_skill_that_reaches_for_nothing(registry: Registry) -> None:
-    """Has no empty section."""
+async def test_skill_without_capabilities_has_no_section(registry: Registry) -> None:
     await publish(registry, a_skill("greet"))
-    assert "What it reaches for" not in await page(registry)
+    assert "Capabilities" not in await page(registry)

@@ -1,4 +1,4 @@
-"""What owners and operators do to a listing: who may, what follows, and that everything agrees afterwards."""
+"""Actions of owners and operators on a listing: permissions, effects and consistency."""
 
 import asyncio
 from typing import Any
@@ -6,37 +6,31 @@ from typing import Any
 import pytest
 from litestar.types import ASGIApp
 
-from assay.moderation.withdraw import remark, tombstone
+from assay.moderation.withdraw import status_reason, tombstone
 from assay.store.operations.audit import list_audit
-from assay.store.versions.status import lock_skill, rename
+from assay.store.skills.locks import lock_skill
+from assay.store.skills.names import rename_listing
 from assay.web.app import create_app
 from tests.support.archives import a_zip
 from tests.support.catalogue import agree, changes, gone, publish, read
 from tests.support.processes import until
-from tests.support.registry import SECRET, Registry
+from tests.support.registry import Registry
 from tests.support.skills import a_skill
+from tests.support.web.owners import KEY, WHY, ask
 from tests.support.web.people import a_browser, audit_of, cookies_of, signed_in
-from tests.web.submissions.test_api import refused
+from tests.support.web.submissions import refused
 
-KEY = {"X-Internal-Key": SECRET}
-WHY = {"reason": "It deletes too much."}
-
-
-async def ask(registry: Registry, name: str, what: str, body: dict[str, Any] | None = WHY, **given: Any) -> Any:
-    """Do something to a listing with the key of the registry."""
-    answer = await registry.client.post(f"/api/v1/skills/{name}/{what}", json=body, headers=KEY, **given)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+pytestmark = pytest.mark.process
 
 
 async def refuse(registry: Registry, name: str, what: str, status: int, code: str, body: Any = WHY) -> None:
-    """The same, when it cannot be done."""
+    """Send the request and expect an error."""
     answer = await registry.client.post(f"/api/v1/skills/{name}/{what}", json=body, headers=KEY)
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
 
 
-async def test_a_yanked_version_falls_back_to_the_one_before(registry: Registry) -> None:
-    """G52: version, description and search are those of the version before; unyanking brings the newest back."""
+async def test_yanking_falls_back_to_the_previous_version(registry: Registry) -> None:
+    """G52: version, description and search; unyanking restores the newest."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.", "Says nothing.")
     entry = await ask(registry, name, "versions/1.0.2/yank")
     assert (entry["status"], entry["reason"]["code"], entry["reason"]["message"]) == (
@@ -60,8 +54,8 @@ async def test_a_yanked_version_falls_back_to_the_one_before(registry: Registry)
     ]
 
 
-async def test_an_older_version_yanked_leaves_the_live_one_alone(registry: Registry) -> None:
-    """Also if the live one is not the newest, because its content came back."""
+async def test_yanking_an_older_version_keeps_the_live_one(registry: Registry) -> None:
+    """Also if the live version is not the newest because its content returned."""
     name = await publish(registry, "acme/tools", "One.", "Two.", "Three.", "One.")
     assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.0"
     await ask(registry, name, "versions/1.0.2/yank")
@@ -70,8 +64,8 @@ async def test_an_older_version_yanked_leaves_the_live_one_alone(registry: Regis
     assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.1"
 
 
-async def test_the_last_version_yanked_takes_the_listing_down(registry: Registry) -> None:
-    """It is gone with the reason, exact versions are still given, and unyanking brings it back."""
+async def test_yanking_the_last_version_takes_down_the_listing(registry: Registry) -> None:
+    """Exact versions stay available; unyanking restores the listing."""
     name = await publish(registry, "acme/tools", "Says hello.")
     await ask(registry, name, "versions/1.0.0/yank")
     problem = await gone(registry, name)
@@ -80,21 +74,21 @@ async def test_the_last_version_yanked_takes_the_listing_down(registry: Registry
     await agree(registry)
     assert (await registry.client.get(f"/api/v1/skills/{name}/versions/1.0.0")).status_code == 200
     assert (await registry.client.get(f"/api/v1/skills/{name}/versions/latest")).status_code == 410
-    # Its content again is the same version, and was taken back.
+    # Submitting its content again yields the same, yanked version.
     again = await registry.submit("acme/tools", "greet")
     await registry.work()
     assert (await registry.read(again["id"]))["reason"]["code"] == "version_yanked"
     await ask(registry, name, "versions/1.0.0/unyank")
     await agree(registry, name)
     await ask(registry, name, "versions/1.0.0/yank")
-    # A new version brings it back, too.
+    # A new version also restores the listing.
     await publish(registry, "acme/tools", "Says hello politely.")
     assert (await read(registry, name))["skill"]["currentVersion"] == "1.0.1"
     await agree(registry, name)
 
 
-async def test_a_withdrawn_version_is_given_to_nobody(registry: Registry) -> None:
-    """Not by its number either, and it cannot be unyanked; only an operator can do that."""
+async def test_withdrawn_version_is_unavailable(registry: Registry) -> None:
+    """Also by its number; only an operator can withdraw, and it cannot be unyanked."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     route = f"/api/v1/admin/skills/{name}/versions/1.0.1/withdraw"
     assert (await registry.client.post(route, json=WHY)).status_code == 401
@@ -112,8 +106,8 @@ async def test_a_withdrawn_version_is_given_to_nobody(registry: Registry) -> Non
     await agree(registry, name)
 
 
-async def test_deprecation_is_said_and_taken_back(registry: Registry) -> None:
-    """The version stays live; everybody sees why not to use it."""
+async def test_deprecation_is_shown_and_reversible(registry: Registry) -> None:
+    """The version stays live."""
     name = await publish(registry, "acme/tools", "Says hello.")
     entry = await ask(registry, name, "versions/1.0.0/deprecate", {"reason": "Use  the\nother one."})
     assert (entry["deprecated"], entry["deprecation"]["message"]) == (True, "Use the other one.")
@@ -128,7 +122,7 @@ async def test_deprecation_is_said_and_taken_back(registry: Registry) -> None:
 
 
 async def test_tags_point_to_versions(registry: Registry) -> None:
-    """A tag is another name of a usable version; what it points to is not given if it was taken back."""
+    """A tag on an unavailable version is not resolved."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     url = f"/api/v1/skills/{name}/tags/stable"
     answer = await registry.client.put(url, json={"version": "1.0.0"}, headers=KEY)
@@ -140,7 +134,7 @@ async def test_tags_point_to_versions(registry: Registry) -> None:
         refused(
             await registry.client.put(f"/api/v1/skills/{name}/tags/{tag}", json={"version": "1.0.0"}, headers=KEY),
             400,
-            "tag: ",
+            "tag must",
         )
     await ask(registry, name, "versions/1.0.0/yank")
     assert (await registry.client.get(f"/api/v1/skills/{name}/versions/stable")).json()["code"] == "version_yanked"
@@ -150,8 +144,8 @@ async def test_tags_point_to_versions(registry: Registry) -> None:
     assert (await registry.client.delete(url, headers=KEY)).json()["code"] == "tag_not_found"
 
 
-async def test_a_listing_is_taken_down_and_back_by_its_owner(registry: Registry) -> None:
-    """Gone with the reason everywhere; its name stays its own; only what was unlisted comes back so."""
+async def test_owner_unlists_and_relists(registry: Registry) -> None:
+    """With the reason everywhere; the name stays reserved; only unlisted listings can be relisted."""
     name = await publish(registry, "acme/tools", "Says hello.", "Says goodbye.")
     await refuse(registry, name, "relist", 409, "not_restorable")
     standing = await ask(registry, name, "unlist", {"reason": "Not ready yet."})
@@ -162,7 +156,7 @@ async def test_a_listing_is_taken_down_and_back_by_its_owner(registry: Registry)
     page = await registry.client.get(f"/skills/{name}", headers={"accept": "text/html"})
     assert page.status_code == 410
     assert "Not ready yet." in page.text
-    # What is yanked meanwhile does not come back with it.
+    # A version yanked meanwhile is not restored.
     await ask(registry, name, "versions/1.0.1/yank")
     await ask(registry, name, "versions/1.0.0/yank")
     await refuse(registry, name, "relist", 409, "no_usable_version")
@@ -171,13 +165,15 @@ async def test_a_listing_is_taken_down_and_back_by_its_owner(registry: Registry)
     assert (await ask(registry, name, "relist"))["currentVersion"] == "1.0.0"
     await agree(registry, name)
     async with registry.app.store.begin() as db:
-        await tombstone(db, name, remark("source_gone", "The repository is gone.", at=registry.app.clock.now(), by="w"))
+        await tombstone(
+            db, name, status_reason("source_gone", "The repository is gone.", at=registry.app.clock.now(), by="w")
+        )
     assert (await gone(registry, name))["code"] == "skill_gone"
     await refuse(registry, name, "relist", 409, "not_restorable")
 
 
-async def test_a_fresh_look_is_the_one_admission(registry: Registry) -> None:
-    """G52: the live version stays while the source is looked at again; what has not changed makes no version."""
+async def test_rescan_uses_the_one_admission(registry: Registry) -> None:
+    """G52: the live version stays; unchanged content creates no version."""
     name = await publish(registry, "acme/tools", "Says hello.")
     accepted = await ask(registry, name, "reindex", None)
     assert (accepted["state"], accepted["alreadyVerified"]) == ("RECEIVED", True)
@@ -189,7 +185,7 @@ async def test_a_fresh_look_is_the_one_admission(registry: Registry) -> None:
 
 @pytest.fixture
 async def site(registry: Registry) -> ASGIApp:
-    """The application that browsers talk to."""
+    """Return the application that browsers use."""
     return create_app(registry.app)
 
 
@@ -197,10 +193,10 @@ async def site(registry: Registry) -> ASGIApp:
     ("login", "may"),
     [("acme", True), ("ACME", True), ("acme-inc", False), ("mallory", False), ("tools", False)],
 )
-async def test_the_owner_of_the_repository_may_and_others_may_not(
+async def test_only_the_repository_owner_may_change_a_listing(
     registry: Registry, site: ASGIApp, login: str, may: bool
 ) -> None:
-    """G79: GitHub's word for who somebody is, in any case; everybody else is refused, and nothing has changed."""
+    """G79: matched by GitHub login in any case."""
     name = await publish(registry, "Acme/Tools", "Says hello.")
     person = await signed_in(registry.app, login)
     async with a_browser(site) as browser:
@@ -220,8 +216,8 @@ async def test_the_owner_of_the_repository_may_and_others_may_not(
             await agree(registry, name)
 
 
-async def test_an_owner_takes_a_listing_down_and_back_on_its_page(registry: Registry) -> None:
-    """G79: no program is needed; the form is shown to whom it is of use, and obeys nobody else."""
+async def test_owner_unlists_and_relists_on_the_page(registry: Registry) -> None:
+    """G79: the form is shown to the owner only and rejects others."""
     name = await publish(registry, "acme/tools", "Says hello.")
     page, form, why = f"/skills/{name}", {"reason": "It moves house."}, "It moves house."
     assert (await registry.client.post(f"{page}/unlist", data=form)).status_code == 401
@@ -264,7 +260,7 @@ TAKEN_BACK = [
 
 
 async def prepare(registry: Registry, name: str, what: str | None) -> None:
-    """Do to a listing what is to be taken back."""
+    """Bring a listing into the state that the action reverses."""
     if what == "tag":
         url = f"/api/v1/skills/{name}/tags/stable"
         assert (await registry.client.put(url, json={"version": "1.0.0"}, headers=KEY)).status_code == 200
@@ -273,17 +269,17 @@ async def prepare(registry: Registry, name: str, what: str | None) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "sent", "before"), [(*each, None) for each in CHANGES] + TAKEN_BACK)
-async def test_an_owner_changes_what_they_own_and_not_what_is_called_so_now(
+async def test_owner_action_applies_to_the_listing_that_was_checked(
     registry: Registry, site: ASGIApp, method: str, path: str, sent: dict[str, Any], before: str | None
 ) -> None:
-    """G54, G79: the name goes to another listing after the owner was asked for and before anything is changed."""
+    """G54, G79: the name moves to another listing between the check and the change."""
     mine, others = await publish(registry, "acme/tools", "Mine."), await publish(registry, "mallory/kit", "Theirs.")
     for name in (mine, others):
         await prepare(registry, name, before)
     async with a_browser(site) as browser, registry.app.store.begin() as db:
         browser.cookies.update(cookies_of(await signed_in(registry.app, "acme")))
-        await rename(db, await lock_skill(db, mine), "umbrella/tools/greet")
-        await rename(db, await lock_skill(db, others), mine)
+        await rename_listing(db, await lock_skill(db, mine), "umbrella/tools/greet")
+        await rename_listing(db, await lock_skill(db, others), mine)
         asking = asyncio.create_task(browser.request(method, path.format(mine), headers={"accept": "*/*"}, **sent))
         await until(lambda: waits_for_a_lock(registry))
         await db.commit()
@@ -295,22 +291,22 @@ async def test_an_owner_changes_what_they_own_and_not_what_is_called_so_now(
 
 
 async def waits_for_a_lock(registry: Registry) -> bool:
-    """Whether somebody wants to change what another is changing."""
+    """Return whether a transaction waits for a lock."""
     async with registry.app.store.begin() as db:
         waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity "
         found = await db.exec_driver_sql(f"{waiting} WHERE datname = current_database())")
         return bool(found.scalar_one())
 
 
-async def test_nobody_may_without_an_account(registry: Registry) -> None:
-    """G79: 401 before anything is looked at."""
+async def test_owner_actions_require_an_account(registry: Registry) -> None:
+    """G79: 401 before anything is read."""
     name = await publish(registry, "acme/tools", "Says hello.")
     answer = await registry.client.post(f"/api/v1/skills/{name}/versions/1.0.0/yank", json=WHY)
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: Registry, site: ASGIApp) -> None:
-    """Uploads are of `local/uploads`, which is no account of GitHub, though somebody may be called so."""
+async def test_uploader_owns_the_upload(registry: Registry, site: ASGIApp) -> None:
+    """An account named like the upload namespace does not."""
     async with a_browser(site) as alice, a_browser(site) as local:
         alice.cookies.update(cookies_of(await signed_in(registry.app, "alice")))
         local.cookies.update(cookies_of(await signed_in(registry.app, "local")))
@@ -327,10 +323,8 @@ async def test_whoever_uploaded_a_skill_owns_it_and_no_namesake_does(registry: R
         assert (await alice.post(url, json=WHY)).status_code == 200
 
 
-async def test_who_submitted_anothers_repository_may_only_ask_for_a_fresh_look(
-    registry: Registry, site: ASGIApp
-) -> None:
-    """G79: handing something in makes nobody its owner; looking again takes nothing from anybody."""
+async def test_submitter_of_a_foreign_repository_may_only_request_a_rescan(registry: Registry, site: ASGIApp) -> None:
+    """G79."""
     registry.github.add_repository("acme/tools", files={"SKILL.md": a_skill("greet")})
     name = "acme/tools/greet"
     async with a_browser(site) as finder:
@@ -348,8 +342,8 @@ async def test_who_submitted_anothers_repository_may_only_ask_for_a_fresh_look(
 
 
 @pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": "  x  "}, {"reason": "x" * 1001}, {"why": "So."}])
-async def test_nothing_is_taken_back_without_a_reason(registry: Registry, body: dict[str, str]) -> None:
-    """G13: every negative decision has a reason."""
+async def test_status_changes_require_a_reason(registry: Registry, body: dict[str, str]) -> None:
+    """G13."""
     name = await publish(registry, "acme/tools", "Says hello.")
     for what in ("versions/1.0.0/yank", "versions/1.0.0/deprecate", "unlist"):
         answer = await registry.client.post(f"/api/v1/skills/{name}/{what}", json=body, headers=KEY)

@@ -1,46 +1,48 @@
-"""The registry looks for its own skills, and says so when it does not find them."""
+"""The registry searches for its own skills and reports those it cannot find."""
 
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-from assay.maintenance.schedule import all_chores
+from assay.maintenance.schedule import periodic_jobs
+from assay.maintenance.search_probe import PROBE, SAMPLE, find_miss
 from assay.model.clock import Clock
-from assay.runtime.periodic import do_chore
-from assay.serve.skills.search_probe import PROBE, SAMPLE, find_miss
-from assay.store.operations.periodic_jobs import register_chores
-from tests.serve.queue.test_health import LIMITS
+from assay.runtime.periodic import run_periodic_job
+from assay.store.operations.periodic_jobs import register_periodic_jobs
+from tests.support.queue_limits import LIMITS
 from tests.support.registry import Registry
-from tests.web.skills.test_api import publish
+from tests.support.web.skills import publish
+
+pytestmark = pytest.mark.process
 
 DUE = text("UPDATE chore SET succeeded_at = succeeded_at - interval '1 hour'")
 
 
 async def probe(registry: Registry) -> int:
-    """One turn of the chore; how many it has missed."""
-    chores = all_chores(LIMITS, Clock(), "")
+    """Run the periodic job once and return the number of misses."""
+    chores = periodic_jobs(LIMITS, Clock(), "")
     async with registry.app.store.begin() as db:
-        await register_chores(db, [chore.rhythm for chore in chores])
+        await register_periodic_jobs(db, [chore.schedule for chore in chores])
         await db.execute(DUE)
-    turn = await do_chore(registry.app.store, next(chore for chore in chores if chore.name == PROBE))
+    turn = await run_periodic_job(registry.app.store, next(chore for chore in chores if chore.name == PROBE))
     assert turn.amount is not None
     return turn.amount
 
 
 async def health(registry: Registry) -> dict[str, Any]:
-    """What everybody may know."""
+    """Return the public health."""
     return (await registry.client.get("/api/v1/queue/health")).json()
 
 
 async def metric(registry: Registry, name: str) -> float:
-    """One number of the metrics."""
+    """Return one metric."""
     lines = (await registry.client.get("/metrics")).text.splitlines()
     return float(next(line.split()[-1] for line in lines if line.startswith(f"{name} ")))
 
 
-async def test_what_is_listed_is_found_by_its_names(registry: Registry) -> None:
-    """G62: every listed skill in turn, by its name, its slug and its words, through the same search as everybody."""
+async def test_listed_skills_are_found(registry: Registry) -> None:
+    """G62: in turn, by name, slug and words."""
     names = {
         "pdf": "Reads files.",
         "pdf-forms": "Fills forms.",
@@ -52,7 +54,7 @@ async def test_what_is_listed_is_found_by_its_names(registry: Registry) -> None:
     await publish(registry, "acme/many", {f"skill-{number}": "One of many." for number in range(SAMPLE)})
     assert [await probe(registry) for _ in range(3)] == [0, 0, 0]
     said = (await health(registry))["search"]
-    # 28 in all: a turn of 20, one of 8 at the end of the list, and from the beginning again.
+    # 28 in total: one run of 20, one of 8, then from the start again.
     assert (said["probed"], said["missed"], said["stillMissed"], said["examples"]) == (48, 0, 0, [])
     assert said["lastProbedAt"] is not None
     assert await metric(registry, "assay_search_probes") == 48
@@ -63,12 +65,12 @@ async def test_what_is_listed_is_found_by_its_names(registry: Registry) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        # The generated column becomes one that anybody may write to.
+        # Make the generated column writable.
         "ALTER TABLE skill ALTER COLUMN search_document DROP EXPRESSION",
     ],
 )
-async def test_a_broken_index_raises_an_alarm_until_it_is_mended(registry: Registry, broken: str) -> None:
-    """G62: a skill whose search document is empty is missed, and is found again when it has one."""
+async def test_broken_search_document_raises_an_alarm_until_fixed(registry: Registry, broken: str) -> None:
+    """G62."""
     await publish(registry, "acme/tools", {"pdf": "Reads files.", "csv": "Reads tables."})
     async with registry.app.store.begin() as db:
         await db.execute(text(broken))
@@ -77,7 +79,7 @@ async def test_a_broken_index_raises_an_alarm_until_it_is_mended(registry: Regis
     assert await probe(registry) == 1
     said = await health(registry)
     (alarm,) = [each for each in said["alarms"] if each["code"] == "search_misses"]
-    assert alarm["message"].startswith("1 listed skills are not found by their own names, such as acme/tools/pdf.")
+    assert alarm["message"].startswith("1 listed skills are not found by their own name, such as acme/tools/pdf.")
     assert said["degraded"]
     assert (said["search"]["stillMissed"], said["search"]["examples"]) == (1, ["acme/tools/pdf"])
     assert await metric(registry, "assay_search_missed") == 1
@@ -91,8 +93,8 @@ async def test_a_broken_index_raises_an_alarm_until_it_is_mended(registry: Regis
     assert not [each for each in (await health(registry))["alarms"] if each["code"] == "search_misses"]
 
 
-async def test_what_was_taken_down_is_not_missed(registry: Registry) -> None:
-    """G62: not found is right for what is not live, also if it was missed before."""
+async def test_unlisted_skills_are_not_missed(registry: Registry) -> None:
+    """G62."""
     await publish(registry, "acme/tools", {"pdf": "Reads files."})
     async with registry.app.store.begin() as db:
         await db.execute(text("INSERT INTO search_miss (skill_id, query) SELECT id, 'pdf' FROM skill"))

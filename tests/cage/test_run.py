@@ -1,4 +1,4 @@
-"""What a tool can do in its cage: look at what it is given, and nothing else."""
+"""The cage restricts tools to their input."""
 
 import asyncio
 import os
@@ -12,22 +12,24 @@ from pathlib import Path
 import pytest
 
 from assay.cage.__main__ import main
-from assay.cage.run import Command, Ended, Limits, run_caged
+from assay.cage.run import CagedCommand, CagedExit, CageLimits, run_caged
 from tests.support.processes import is_running, until
 
+pytestmark = pytest.mark.process
+
 PYTHON = str(Path(sys.executable).resolve())
-QUICK = Limits(wall_seconds=60)
+QUICK = CageLimits(wall_seconds=60)
 DATAGRAM = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))"
 
 
-async def run(program: str, folder: Path, limits: Limits = QUICK) -> Ended:
-    """A program in Python, in the cage."""
-    return await run_caged(Command([PYTHON, "-I", "-c", program], folder), limits)
+async def run(program: str, folder: Path, limits: CageLimits = QUICK) -> CagedExit:
+    """Run a Python program in the cage."""
+    return await run_caged(CagedCommand([PYTHON, "-I", "-c", program], folder), limits)
 
 
 @pytest.fixture
 def listener() -> Iterator[int]:
-    """A port of this machine at which somebody listens."""
+    """Open a listening port on this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
@@ -43,8 +45,8 @@ def listener() -> Iterator[int]:
     ],
     ids=["connect", "datagram", "listen", "child"],
 )
-async def test_a_tool_has_no_network(program: str, listener: int, tmp_path: Path) -> None:
-    """G48: neither it nor what it starts reaches anybody, not even on its own machine."""
+async def test_no_network(program: str, listener: int, tmp_path: Path) -> None:
+    """G48: neither for the tool nor its children, not even loopback."""
     outside = subprocess.run([PYTHON, "-I", "-c", program.format(port=listener)], capture_output=True, timeout=60)
     assert outside.returncode == 0, "the test itself must be able to do it"
     ended = await run(program.format(port=listener), tmp_path)
@@ -52,14 +54,14 @@ async def test_a_tool_has_no_network(program: str, listener: int, tmp_path: Path
     assert "PermissionError" in ended.errors or "OSError" in ended.errors or "CalledProcessError" in ended.errors
 
 
-async def test_without_namespaces_there_is_still_no_network(listener: int, tmp_path: Path) -> None:
-    """A kernel that refuses namespaces is named in the result, and the other means hold."""
+async def test_no_network_without_namespaces(listener: int, tmp_path: Path) -> None:
+    """the missing kernel feature is named."""
     order = {
         "parent": os.getpid(),
         "command": [PYTHON, "-I", "-c", DATAGRAM.format(port=listener)],
         "folder": str(tmp_path),
         "environment": {},
-        "told": str(tmp_path / "told.json"),
+        "refusals_file": str(tmp_path / "refusals.json"),
         "readable": ["/"],
         "writable": [],
         "limits": {},
@@ -75,12 +77,12 @@ async def test_without_namespaces_there_is_still_no_network(listener: int, tmp_p
         os._exit(0)
     _, status = await asyncio.to_thread(os.waitpid, child, 0)
     assert os.waitstatus_to_exitcode(status) == 1
-    assert '"namespaces": "not here"' in (tmp_path / "told.json").read_text()
-    assert "seccomp" not in (tmp_path / "told.json").read_text()
+    assert '"namespaces": "not here"' in (tmp_path / "refusals.json").read_text()
+    assert "seccomp" not in (tmp_path / "refusals.json").read_text()
 
 
-async def test_a_tool_sees_only_what_it_is_given(tmp_path: Path) -> None:
-    """G48: no variable of ours, no file of ours, and nothing that can be written but a folder of its own."""
+async def test_only_given_files_and_variables_are_visible(tmp_path: Path) -> None:
+    """G48: only its own folder is writable."""
     secret = tmp_path / "secrets.json"
     secret.write_text("the key")
     given = tmp_path / "given"
@@ -105,26 +107,25 @@ for path, mode in (({str(secret)!r}, "r"), ("skill.txt", "a"), ("new.txt", "w"))
 @pytest.mark.parametrize(
     ("program", "limits"),
     [
-        ("import time; time.sleep(600)", Limits(wall_seconds=1)),
-        ("while True: pass", Limits(wall_seconds=60, cpu_seconds=1)),
-        ("x = bytearray(2_000_000_000)", Limits(wall_seconds=60, memory_bytes=500_000_000)),
+        ("import time; time.sleep(600)", CageLimits(wall_seconds=1)),
+        ("while True: pass", CageLimits(wall_seconds=60, cpu_seconds=1)),
+        ("x = bytearray(2_000_000_000)", CageLimits(wall_seconds=60, memory_bytes=500_000_000)),
         (
             "import os; open(os.environ['TMPDIR'] + '/big', 'wb').write(bytes(20_000_000))",
-            Limits(wall_seconds=60, file_bytes=1_000_000),
+            CageLimits(wall_seconds=60, file_bytes=1_000_000),
         ),
-        ("print('x' * 10_000_000)", Limits(wall_seconds=60, output_bytes=1_000_000)),
+        ("print('x' * 10_000_000)", CageLimits(wall_seconds=60, output_bytes=1_000_000)),
     ],
     ids=["wall", "cpu", "memory", "file", "output"],
 )
-async def test_a_tool_gets_so_much_and_no_more(program: str, limits: Limits, tmp_path: Path) -> None:
-    """Time, memory, files and words all end somewhere."""
+async def test_resource_limits(program: str, limits: CageLimits, tmp_path: Path) -> None:
+    """time, memory, files and output."""
     ended = await run(program, tmp_path, limits)
     assert ended.code != 0 or ended.overflowed
     assert ended.timed_out == (limits.wall_seconds == 1)
 
 
-async def test_nothing_that_a_tool_starts_outlives_it(tmp_path: Path) -> None:
-    """Not even a process that has left the group: when the time is up, all of them are gone."""
+async def test_no_child_outlives_the_tool(tmp_path: Path) -> None:
     mark = f"outlives-{os.getpid()}"
     program = f"""
 import os, sys, time
@@ -133,7 +134,7 @@ if os.fork() == 0:
     os.execv({PYTHON!r}, [{PYTHON!r}, "-I", "-c", "import time; time.sleep(600)", {mark!r}])
 time.sleep(600)
 """
-    await run(program, tmp_path, Limits(wall_seconds=2))
+    await run(program, tmp_path, CageLimits(wall_seconds=2))
 
     async def is_gone() -> bool:
         return not _processes_with(mark)
@@ -141,15 +142,14 @@ time.sleep(600)
     await until(is_gone, 20)
 
 
-async def test_a_tool_dies_with_its_node(tmp_path: Path) -> None:
-    """A node that is killed leaves no tool behind."""
+async def test_tool_dies_with_its_node(tmp_path: Path) -> None:
     mark = f"orphan-{os.getpid()}"
     program = f"""
 import asyncio
 from pathlib import Path
-from assay.cage.run import Command, Limits, run_caged
-command = Command([{PYTHON!r}, "-I", "-c", "import time; time.sleep(600)", {mark!r}], Path({str(tmp_path)!r}))
-asyncio.run(run_caged(command, Limits()))
+from assay.cage.run import CagedCommand, CageLimits, run_caged
+command = CagedCommand([{PYTHON!r}, "-I", "-c", "import time; time.sleep(600)", {mark!r}], Path({str(tmp_path)!r}))
+asyncio.run(run_caged(command, CageLimits()))
 """
     node = subprocess.Popen([sys.executable, "-c", program])
 

@@ -1,4 +1,4 @@
-"""Somebody who asks the fake GitHub, and what they are answered."""
+"""A plain HTTP client for tests of the fake GitHub."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SKILL = b"---\nname: pdf\ndescription: Reads PDF files.\n---\n"
 
 @dataclass
 class Reply:
-    """An answer that was read to its end."""
+    """A complete response."""
 
     status: int
     headers: Any
@@ -26,7 +26,7 @@ class Reply:
         return int(self.headers["X-RateLimit-Remaining"])
 
 
-class Visitor:
+class PlainClient:
     """A client that follows no redirects and retries nothing."""
 
     def __init__(self, base_url: str, session: aiohttp.ClientSession) -> None:

@@ -1,4 +1,4 @@
-"""Once for all who want it at the same time; room for a bounded number of bytes."""
+"""Single flight, and the memory limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.fetch.flight import SingleFlight
-from assay.fetch.room import Room
+from assay.fetch.checkouts import MemoryBudget
+from assay.fetch.single_flight import SingleFlight
 from assay.model.errors import Unavailable
 
 
 class Maker:
-    """Makes a result when it is let, and counts how often it was asked."""
+    """A maker that waits for permission and counts its calls."""
 
     def __init__(self, *, is_open: bool = False) -> None:
         self.asked = 0
@@ -23,7 +23,7 @@ class Maker:
             self.gate.set()
 
     async def make(self) -> str:
-        """The n-th result."""
+        """Return the n-th result."""
         self.asked += 1
         mine = self.asked
         await self.gate.wait()
@@ -31,20 +31,20 @@ class Maker:
 
 
 def a_flight(at_most: int = 100, weigh: Callable[[str], int] = lambda _: 1) -> SingleFlight[str]:
-    """A memory of so much."""
+    """Return a single flight with this capacity."""
     return SingleFlight(weigh=weigh, at_most=at_most)
 
 
 async def start(work: Awaitable[str]) -> "asyncio.Future[str]":
-    """Begin, and go on as far as it can."""
+    """Start a task and let it run as far as it can."""
     task = asyncio.ensure_future(work)
     for _ in range(3):
         await asyncio.sleep(0)
     return task
 
 
-async def test_many_who_want_the_same_share_one_call() -> None:
-    """G35: a hundred askers, one call, and one more for another key."""
+async def test_concurrent_callers_share_one_call() -> None:
+    """G35."""
     flight, maker = a_flight(), Maker()
     waiting = [await start(flight.get("key", maker.make)) for _ in range(100)]
     other = await start(flight.get("other", maker.make))
@@ -55,8 +55,7 @@ async def test_many_who_want_the_same_share_one_call() -> None:
     assert maker.asked == 2
 
 
-async def test_one_who_leaves_does_not_take_it_from_the_others() -> None:
-    """A cancelled waiter ends alone, also if it was the one who began."""
+async def test_cancelled_caller_does_not_affect_others() -> None:
     flight, maker = a_flight(), Maker()
     first = await start(flight.get("key", maker.make))
     second = await start(flight.get("key", maker.make))
@@ -68,8 +67,7 @@ async def test_one_who_leaves_does_not_take_it_from_the_others() -> None:
     assert maker.asked == 1
 
 
-async def test_what_is_under_way_ends_even_if_all_leave() -> None:
-    """The next one finds the result."""
+async def test_call_completes_without_callers() -> None:
     flight, maker = a_flight(), Maker()
     alone = await start(flight.get("key", maker.make))
     alone.cancel()
@@ -80,8 +78,8 @@ async def test_what_is_under_way_ends_even_if_all_leave() -> None:
     assert maker.asked == 1
 
 
-async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
-    """G9: the next one tries again."""
+async def test_failure_is_not_cached() -> None:
+    """G9."""
     flight, maker, gate = a_flight(), Maker(is_open=True), asyncio.Event()
 
     async def fail() -> str:
@@ -95,8 +93,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
     assert await flight.get("key", maker.make) == "result 1"
 
 
-async def test_a_result_that_is_not_fresh_is_made_again_once() -> None:
-    """Those who came after it share one new call."""
+async def test_stale_result_is_renewed_once() -> None:
     flight, maker = a_flight(), Maker(is_open=True)
     await flight.get("key", maker.make)
     again = [flight.get("key", maker.make, fresh=lambda result: result != "result 1") for _ in range(5)]
@@ -105,8 +102,7 @@ async def test_a_result_that_is_not_fresh_is_made_again_once() -> None:
     assert maker.asked == 2
 
 
-async def test_who_comes_too_late_for_the_one_under_way_gets_the_next() -> None:
-    """What was asked before a push does not answer who submitted after it; still one call for all of those."""
+async def test_caller_newer_than_the_running_call_gets_the_next() -> None:
     flight, maker = a_flight(), Maker()
     early = await start(flight.get("key", maker.make))
     late = [await start(flight.get("key", maker.make, fresh=lambda result: result != "result 1")) for _ in range(3)]
@@ -116,8 +112,8 @@ async def test_who_comes_too_late_for_the_one_under_way_gets_the_next() -> None:
     assert maker.asked == 2
 
 
-async def test_the_heaviest_memory_is_bounded_by_weight() -> None:
-    """G39: the one not used for longest goes first; the newest always stays."""
+async def test_cache_is_bounded_by_weight() -> None:
+    """G39: least recently used first; the newest stays."""
     flight, maker = a_flight(at_most=10, weigh=lambda _: 4), Maker(is_open=True)
     for key in ("a", "b"):
         await flight.get(key, maker.make)
@@ -131,8 +127,7 @@ async def test_the_heaviest_memory_is_bounded_by_weight() -> None:
     assert maker.asked == 4
 
 
-async def test_a_result_heavier_than_the_whole_memory_is_kept_alone() -> None:
-    """All skills of the largest repository still share one download."""
+async def test_result_heavier_than_the_cache_is_kept_alone() -> None:
     weights = {"result 1": 1, "result 2": 50, "result 3": 1}
     flight, maker = a_flight(at_most=10, weigh=weights.__getitem__), Maker(is_open=True)
     await flight.get("small", maker.make)
@@ -143,8 +138,7 @@ async def test_a_result_heavier_than_the_whole_memory_is_kept_alone() -> None:
     assert maker.asked == 3
 
 
-async def test_making_the_same_again_does_not_count_twice() -> None:
-    """A key that is renewed weighs what its newest result weighs."""
+async def test_renewed_key_counts_once() -> None:
     flight, maker = a_flight(at_most=10, weigh=lambda _: 5), Maker(is_open=True)
     await flight.get("other", maker.make)
     for _ in range(20):
@@ -158,18 +152,18 @@ SIZES = st.lists(st.integers(0, 150), min_size=1, max_size=30)
 
 @settings(deadline=None)
 @given(SIZES, st.randoms())
-def test_no_more_is_held_than_there_is_room_for(sizes: list[int], chance: Random) -> None:
-    """G39: however many come at once, and whoever gives up, the rest is never below zero and all comes back."""
+def test_memory_limit_is_never_exceeded(sizes: list[int], chance: Random) -> None:
+    """G39."""
     asyncio.run(crowd(sizes, chance))
 
 
 async def crowd(sizes: list[int], chance: Random) -> None:
-    """Everybody wants in; some leave while they wait."""
-    room, held, served = Room(100), 0, 0
+    """Compete for memory; some callers leave while waiting."""
+    room, held, served = MemoryBudget(100), 0, 0
 
     async def visit(size: int) -> None:
         nonlocal held, served
-        async with room.hold(size):
+        async with room.reserve(size):
             held += min(size, 100)
             try:
                 assert held <= 100
@@ -192,12 +186,11 @@ async def crowd(sizes: list[int], chance: Random) -> None:
     assert room.free_bytes == 100
 
 
-async def test_a_large_one_gets_its_turn_among_many_small_ones() -> None:
-    """First come, first served: who wants much is not overtaken for ever by those who want little."""
-    room, order = Room(100), []
+async def test_large_request_is_not_starved() -> None:
+    room, order = MemoryBudget(100), []
 
     async def visit(name: str, size: int, leave: asyncio.Event) -> None:
-        async with room.hold(size):
+        async with room.reserve(size):
             order.append(name)
             await leave.wait()
 
