@@ -5,13 +5,22 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-.PHONY: help up test deepscan lint types fmt bench docs lock clean
+.PHONY: help up check test deepscan lint types fmt bench docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 up: $(RUNTIME)  ## start everything on this machine and print the address
 	@exec $(BIN)/assay up
+
+# The tests run beside the type checker: both wait for input and output now and then.
+check: $(DEV)  ## lint, check types, and run the tests that start no browser and no process of Assay
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync types quick
+
+.PHONY: quick
+quick: $(DEV)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 -m "not process and not browser" $(ARGS)
 
 # Bytecode is cached even if PYTHONDONTWRITEBYTECODE is set, because the tests start hundreds of processes.
 test:  ## run all tests
@@ -22,11 +31,12 @@ test:  ## run all tests
 deepscan: $(RUNTIME)  ## install the external scan tools next to Assay
 	$(BIN)/assay scan-node --install
 
-lint: $(DEV)  ## run ruff and check import contracts and spelling
+lint: $(DEV)  ## run ruff and check import contracts, spelling and prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+	$(BIN)/python tools/check_prose.py
 
 types: $(DEV)  ## run mypy in strict mode
 	$(BIN)/mypy
