@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark in turn, or those that are named; prints figures, writes benchmarks/results.json."""
+"""`make bench`: run all or the named benchmarks, print their figures, and write benchmarks/results.json."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ RESULTS = Path(__file__).parent / "results.json"
 
 
 def all_benchmarks(*, quick: bool) -> dict[str, Callable[[], Coroutine[Any, Any, dict[str, float]]]]:
-    """By name, in the order in which they run; `quick` is small numbers."""
+    """Return the benchmarks by name, in order; `quick` uses small sizes."""
     if quick:
         return {
             "pipeline": lambda: pipeline.measure(10),
@@ -36,10 +36,10 @@ def all_benchmarks(*, quick: bool) -> dict[str, Callable[[], Coroutine[Any, Any,
 
 
 def main() -> None:
-    """Run all, or those that are named; `--quick` only shows that they still run."""
+    """Run benchmarks; `--quick` only checks that they run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="which ones; all, if none is named")
-    parser.add_argument("--quick", action="store_true", help="small numbers, and no results.json")
+    parser.add_argument("names", nargs="*", help="benchmarks to run (default: all)")
+    parser.add_argument("--quick", action="store_true", help="use small sizes and do not write results.json")
     options = parser.parse_args()
     benchmarks = all_benchmarks(quick=options.quick)
     results = {name: asyncio.run(benchmarks[name]()) for name in options.names or benchmarks}

@@ -1,4 +1,4 @@
-"""How often the scanner is right: shares with their 95 % intervals, and which rules they are due to."""
+"""Accuracy of the scanner: shares with 95 % confidence intervals, and the contribution of each rule."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from math import sqrt
 
 from assay.model.verdict import Decision
-from assay.policy.policy import Policy, judge_report
+from assay.policy.policy import Policy, static_verdict
 from benchmarks.labelled import Sample, Scanned
 
 _Z = 1.959963984540054
@@ -14,7 +14,7 @@ _Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many, as a share with its interval."""
+    """A proportion with its confidence interval."""
 
     hits: int
     of: int
@@ -27,9 +27,9 @@ class Share:
 
 
 def wilson(hits: int, of: int) -> Share:
-    """The share and its Wilson 95 % interval; of nothing, nothing is known.
+    """Return a proportion with its Wilson 95 % interval; without samples, the interval is 0 to 1.
 
-    The interval takes samples for independent. Near-duplicates are not, so the truth is somewhat wider.
+    The interval assumes independent samples. Near-duplicates are not independent, so the true interval is wider.
     """
     if of == 0:
         return Share(0, 0, 0.0, 0.0, 1.0)
@@ -41,8 +41,9 @@ def wilson(hits: int, of: int) -> Share:
 
 
 def f1(caught: int, alarms: int, missed: int) -> Share:
-    """F1 with an interval: it grows with the share of true ones among all that are caught or should be, which is a
-    plain share with a Wilson interval.
+    """Return F1 with an interval.
+
+    F1 is monotonic in true positives / (true positives + false positives + misses), which has a Wilson interval.
     """
     plain = wilson(caught, caught + alarms + missed)
     share, low, high = (2 * value / (1 + value) for value in (plain.share, plain.low, plain.high))
@@ -50,8 +51,9 @@ def f1(caught: int, alarms: int, missed: int) -> Share:
 
 
 def headline(scanned: list[Scanned]) -> dict[str, Share]:
-    """The figures for the corpus as a whole. Precision and F1 depend on its mixture of good and bad, recall and false
-    positives do not.
+    """Return the figures of the whole corpus.
+
+    Precision and F1 depend on its proportion of malicious samples; recall and false positives do not.
     """
     counts = Counter((one.sample.group, one.caught) for one in scanned)
 
@@ -71,7 +73,7 @@ def headline(scanned: list[Scanned]) -> dict[str, Share]:
 
 
 def by(scanned: Iterable[Scanned], keys: Callable[[Sample], Iterable[str]]) -> dict[str, Share]:
-    """The share that is caught in each group, the largest group first."""
+    """Return the caught share of each group, largest group first."""
     caught: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for one in scanned:
@@ -84,19 +86,19 @@ def by(scanned: Iterable[Scanned], keys: Callable[[Sample], Iterable[str]]) -> d
 
 
 def once_a_family(scanned: list[Scanned]) -> float:
-    """The share that is caught when each family of near-duplicates counts once."""
+    """Return the caught share, counting each family of near-duplicates once."""
     shares = by(scanned, lambda sample: (sample.family,)).values()
     return mean(share.share for share in shares)
 
 
 def mean(values: Iterable[float]) -> float:
-    """The plain mean; of nothing, 0."""
+    """Return the mean; 0 without values."""
     known = list(values)
     return sum(known) / len(known) if known else 0.0
 
 
 def worst(shares: dict[str, Share], choose: Callable[[Iterable[float]], float]) -> dict[str, Share]:
-    """The group with the lowest or the highest share; of several, the largest."""
+    """Return the group with the lowest or highest share; of several, the largest."""
     if not shares:
         return {}
     extreme = choose(share.share for share in shares.values())
@@ -106,7 +108,7 @@ def worst(shares: dict[str, Share], choose: Callable[[Iterable[float]], float]) 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one rule does: skills in which it finds something, and skills that would pass if it did not exist."""
+    """For one rule: skills with findings of it, and skills that would pass without it (decisive)."""
 
     malicious: int = 0
     mainstream: int = 0
@@ -117,7 +119,7 @@ class Contribution:
 
 
 def contributions(scanned: list[Scanned]) -> dict[str, Contribution]:
-    """By rule, those first without which most malicious skills would pass."""
+    """Return contributions by rule, most decisive for malicious skills first."""
     found: dict[str, Counter[str]] = {}
     for one in scanned:
         for rule_id in {finding.rule_id for finding in one.report.findings}:
@@ -130,11 +132,11 @@ def contributions(scanned: list[Scanned]) -> dict[str, Contribution]:
 
 def _passes_without(one: Scanned, rule_id: str) -> bool:
     rest = tuple(finding for finding in one.report.findings if finding.rule_id != rule_id)
-    return judge_report(replace(one.report, findings=rest), Policy()).decision is Decision.APPROVE
+    return static_verdict(replace(one.report, findings=rest), Policy()).decision is Decision.APPROVE
 
 
 def accuracy(scanned: list[Scanned]) -> dict[str, object]:
-    """All figures as plain data."""
+    """Return all figures as plain data."""
     bad = [one for one in scanned if one.sample.is_malicious]
     benign = [one for one in scanned if not one.sample.is_malicious]
     recall_by_source, alarms_by_source = (by(some, lambda sample: (sample.source,)) for some in (bad, benign))
@@ -155,7 +157,7 @@ def accuracy(scanned: list[Scanned]) -> dict[str, object]:
 
 
 def left_out_figures(scanned: list[Scanned]) -> dict[str, object]:
-    """Recall where the patterns that only the source of a skill speaks for were taken away."""
+    """Return recall without the patterns that match only in the source of each skill."""
     by_source = by(scanned, lambda sample: (sample.source,))
     return {
         "recall, source left out": _plain({"overall": headline(scanned)["recall"]} | by_source),

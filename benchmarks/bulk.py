@@ -2,8 +2,8 @@
 
     python -m benchmarks.bulk [--rounds 15]
 
-Both write to the same table of the embedded PostgreSQL with its durability on, in turn, with fresh names each time.
-Over HTTP that is: key, JSON, validation, admission, jobs, events, change records, the commit, the answer.
+Both write alternately to the same table of the embedded, durable PostgreSQL, with new names each time. A request over
+HTTP includes authentication, JSON, validation, admission, jobs, events, change records, commit and response.
 """
 
 import argparse
@@ -23,8 +23,8 @@ from assay.model.ids import new_id
 from assay.model.repository import Host, RepositoryName
 from assay.model.submission import Origin
 from assay.store.repositories.repositories import find_or_add_repositories
-from assay.submit.admission import Request
-from assay.submit.bulk import accept_batch
+from assay.submit.admission import SubmissionRequest
+from assay.submit.bulk import admit_batch
 from assay.web.app import create_app
 from benchmarks.pipeline import a_registry
 
@@ -42,7 +42,7 @@ Work = Callable[[str], Awaitable[None]]
 
 
 async def bare_insert(app: App, numbers: list[int], prefix: str) -> None:
-    """The rows and nothing else: no job, no event, no change record, no check."""
+    """Insert only the rows: no jobs, events, change records or checks."""
     values = {
         "ids": [new_id() for _ in range(ITEMS)],
         "repositories": [numbers[item % REPOSITORIES] for item in range(ITEMS)],
@@ -56,9 +56,9 @@ async def bare_insert(app: App, numbers: list[int], prefix: str) -> None:
 
 
 async def admit(app: App, prefix: str) -> None:
-    """The admission without HTTP."""
+    """Admit the batch without HTTP."""
     requests = [
-        Request(
+        SubmissionRequest(
             RepositoryName(Host.GITHUB, "bench", f"repo-{item % REPOSITORIES}"),
             f"{prefix}-{item}",
             f"skills/{prefix}-{item}/SKILL.md",
@@ -67,11 +67,11 @@ async def admit(app: App, prefix: str) -> None:
         for item in range(ITEMS)
     ]
     async with app.store.begin() as db:
-        await accept_batch(db, requests, may_reopen=False)
+        await admit_batch(db, requests, may_reopen=False)
 
 
 async def over_http(app: App, client: httpx.AsyncClient, prefix: str) -> None:
-    """As a crawler does it."""
+    """Submit the batch over HTTP, as a crawler does."""
     web_url = app.settings.github_web_url
     items = [
         {
@@ -90,7 +90,6 @@ async def over_http(app: App, client: httpx.AsyncClient, prefix: str) -> None:
 
 
 async def measure(rounds: int) -> dict[str, float]:
-    """The figures, by name."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
         Path(folder).chmod(0o755)
         async with a_registry(Path(folder) / "data", {}) as (app, _):

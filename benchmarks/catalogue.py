@@ -1,4 +1,4 @@
-"""A catalogue of so many skills: made by the database itself, with words that are as unevenly used as people's."""
+"""A catalogue of a given size, generated in the database, with words in a natural (Zipf) distribution."""
 
 import random
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ REAL = (
     "review deploy design research paper market finance calendar note slack github release changelog database "
     "postgres redis cache prompt model"
 )
-# One that few skills have, and one that is in every tenth description.
+# A word of few skills, and one of every tenth description.
 RARE, COMMON = "quokka", "workflow"
 SYLLABLES = ("ba", "ce", "di", "fa", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "xe", "zo")
 VOCABULARY = 6_000
@@ -35,7 +35,7 @@ SCAN = """
 INSERT INTO scan (content_digest, tier, engine, ruleset, has_code, outcome, decision, score, duration_ms)
 SELECT digest, 1, 'bench', '1', false, 'PASS', 'approve', 90, 1 FROM content LIMIT 1
 """
-# Every 33rd is a copy of the one before it, in another repository.
+# Every 33rd skill has the content of the one before it, in another repository.
 SKILLS = """
 WITH listed AS (
     INSERT INTO skill (id, name, repository_id, skill_path, display_name, description, author, tier, method, score,
@@ -61,7 +61,7 @@ FROM listed
 JOIN (SELECT number, ('00000000-0000-4000-8000-' || lpad(to_hex(number), 12, '0'))::uuid AS version_id
     FROM generate_series($1::int, $2::int) AS number) AS numbered ON version_id = current_version_id, scan
 """
-# Filling a table is quicker without its indexes.
+# Tables are filled faster without indexes.
 INDEXES = """
 SELECT indexname, indexdef FROM pg_indexes
 WHERE tablename = 'skill' AND indexname NOT IN (SELECT conname FROM pg_constraint)
@@ -70,18 +70,18 @@ WHERE tablename = 'skill' AND indexname NOT IN (SELECT conname FROM pg_constrain
 
 @dataclass(frozen=True)
 class Catalogue:
-    """How many of what."""
+    """Size of the catalogue."""
 
     skills: int
 
     @property
     def repositories(self) -> int:
-        """About as many skills in a repository as people have."""
+        """Number of repositories, at a realistic number of skills each."""
         return max(1, self.skills // 12)
 
 
 class Words:
-    """Words by chance, the same in every run: the first of the list are used most, as people do (Zipf)."""
+    """Pseudorandom words, equal in every run; the first of the list are the most frequent (Zipf)."""
 
     def __init__(self) -> None:
         self._chance = random.Random(7)
@@ -92,11 +92,11 @@ class Words:
         self._weights = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
 
     def pick(self, number: int) -> list[str]:
-        """So many, some perhaps twice."""
+        """Return words, possibly with repetitions."""
         return self._chance.choices(self._words, cum_weights=self._weights, k=number)
 
     def draft(self, number: int, repositories: int) -> tuple[int, str, str, float, int]:
-        """A skill: its number, title, description, chance, and repository; some repositories have many."""
+        """Return number, title, description, chance and repository of a skill; some repositories have many skills."""
         chance = self._chance.random()
         extra = [COMMON] * (number % 10 == 0) + [RARE] * (number % 5_000 == 7)
         repository = 1 + int(repositories * self._chance.random() * self._chance.random())
@@ -104,7 +104,7 @@ class Words:
 
 
 async def fill_catalogue(url: str, catalogue: Catalogue) -> None:
-    """Fill an empty registry with live skills; its counters are those of its own triggers."""
+    """Fill an empty registry with live skills; triggers maintain its counters as usual."""
     db = await asyncpg.connect(url, server_settings={"maintenance_work_mem": "512MB", "statement_timeout": "0"})
     try:
         words = Words()

@@ -1,13 +1,13 @@
-"""Discovery of many repositories: everything once, within budgets, through failures and a crash; what it costs.
+"""Discovery of many repositories, with rate limits, failures and a crash: completeness and cost.
 
     python -m benchmarks.crawl [--repositories 2000] [--skills 10] [--compared 200]
 
-The loopback GitHub is a process of its own: three tokens with limits, every twentieth answer of its API an error, one
-repository in twenty renamed. `assay crawl --once` reads code search, topics and a list that has the old names; it is
-killed (SIGKILL) in the middle and started again. Minutes of GitHub's search limits last two seconds here.
+The fake GitHub is a separate process with three rate-limited tokens; every twentieth API response is an error, and one
+repository in twenty was renamed. `assay crawl --once` reads code search, topics and a list with the former names; it is
+killed (SIGKILL) halfway and started again. The one-minute windows of GitHub's search limits last two seconds here.
 
-Then the same repositories on a GitHub that answers in 200 ms: looked into twenty at a time by sources side by side,
-against one by one.
+The second part inspects the same repositories on a GitHub with 200 ms latency: twenty at a time with parallel sources,
+compared with one at a time.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from sqlalchemy import text
 
 from assay.app.app import App
 from assay.app.discovery import known_repositories, open_crawler
-from assay.discover.crawl import Asked
+from assay.discover.crawl import RunRequest
 from assay.discover.schedule import register
 from assay.settings import Settings
 from benchmarks.pipeline import a_registry, environment
@@ -37,15 +37,15 @@ from benchmarks.pipeline import a_registry, environment
 REPOSITORIES, SKILLS, COMPARED = 2_000, 10, 200
 TOKENS = ("bench-one", "bench-two", "bench-three")
 FAIL_EVERY = 20
-# What GitHub takes to answer for a tree.
+# Typical latency of GitHub's tree endpoint.
 LATENCY_MS = 200
 SKILL_BYTES = 1_000
-PATIENCE_SECONDS = 1_800
+TIMEOUT_SECONDS = 1_800
 
 
 @dataclass(frozen=True)
 class World:
-    """What the loopback GitHub holds and allows."""
+    """Content and limits of the fake GitHub."""
 
     repositories: int
     skills: int
@@ -55,17 +55,15 @@ class World:
 
     @property
     def total(self) -> int:
-        """All skills."""
         return self.repositories * self.skills
 
     @property
     def core_limit(self) -> int:
-        """Calls of a token in an hour: enough for all with all tokens, too few for any two of them."""
+        """Calls per token and hour: enough with all three tokens, too few with two."""
         return self.repositories * 13 // 10 + 200
 
     @property
     def options(self) -> list[str]:
-        """For the process."""
         options = ["--repositories", self.repositories, "--skills-per-repository", self.skills]
         options += [
             "--skill-bytes",
@@ -87,7 +85,7 @@ class World:
 
 @contextmanager
 def a_github(world: World) -> Iterator[dict[str, Any]]:
-    """The loopback GitHub in a process of its own."""
+    """Run the fake GitHub as a separate process."""
     command = [sys.executable, "-m", "tests.support.fake_github", *world.options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -98,7 +96,6 @@ def a_github(world: World) -> Iterator[dict[str, Any]]:
 
 
 def settings_for(folder: Path, urls: dict[str, str], sources: str) -> dict[str, str]:
-    """What the registry under test is told."""
     return {
         **urls,
         "ASSAY_GITHUB_TOKENS": ",".join(TOKENS),
@@ -112,11 +109,11 @@ def settings_for(folder: Path, urls: dict[str, str], sources: str) -> dict[str, 
 
 
 async def through_a_crash(world: World, folder: Path) -> dict[str, float]:
-    """Crawl, kill, crawl: what stands afterwards, and what it cost."""
+    """Crawl, kill, crawl again; check completeness and return the cost."""
     (folder / "list.txt").write_text("\n".join(f"old-{number}/skills" for number in range(world.renamed)))
     with a_github(world) as github:
-        given = settings_for(folder, github["urls"], "code-search,topics,list")
-        async with a_registry(folder / "data", given) as (app, _):
+        variables = settings_for(folder, github["urls"], "code-search,topics,list")
+        async with a_registry(folder / "data", variables) as (app, _):
             with a_crawl(app.settings) as crawl:
                 await _until(app, world.total * 2 // 5, crawl)
                 crawl.send_signal(signal.SIGKILL)
@@ -125,7 +122,7 @@ async def through_a_crash(world: World, folder: Path) -> dict[str, float]:
             calls_before = _read(github, "_calls")
             while await _left(app):
                 with a_crawl(app.settings) as crawl:
-                    await asyncio.to_thread(crawl.wait, PATIENCE_SECONDS)
+                    await asyncio.to_thread(crawl.wait, TIMEOUT_SECONDS)
             await _check(app, world)
             calls, limits = _read(github, "_calls"), _read(github, "_limits")
             wasted = calls["tree"] - world.repositories
@@ -144,7 +141,7 @@ async def through_a_crash(world: World, folder: Path) -> dict[str, float]:
 
 
 async def side_by_side(world: World, folder: Path, *, batch_size: int, parallel: bool) -> float:
-    """Seconds until two sources have found and submitted everything."""
+    """Return the seconds until all sources have found and submitted everything."""
     (folder / "list.txt").write_text("\n".join(f"bench-{number}/skills" for number in range(world.repositories)))
     with a_github(world) as github:
         async with (
@@ -152,13 +149,13 @@ async def side_by_side(world: World, folder: Path, *, batch_size: int, parallel:
             open_crawler(app) as crawler,
         ):
             await register(app.store, crawler.sources, known_repositories(app.settings))
-            asked = Asked("benchmark", max_calls=100_000, is_asked_for=True, batch_size=batch_size)
+            run_request = RunRequest("benchmark", max_calls=100_000, is_manual=True, batch_size=batch_size)
             started = time.perf_counter()
             if parallel:
-                await asyncio.gather(*(crawler.run(source, asked) for source in crawler.sources))
+                await asyncio.gather(*(crawler.run(source, run_request) for source in crawler.sources))
             else:
                 for source in crawler.sources:
-                    await crawler.run(source, asked)
+                    await crawler.run(source, run_request)
             seconds = time.perf_counter() - started
             await _check(app, world)
             return seconds
@@ -166,7 +163,7 @@ async def side_by_side(world: World, folder: Path, *, batch_size: int, parallel:
 
 @contextmanager
 def a_crawl(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
-    """`assay crawl --once` with these settings, ended with the block."""
+    """Run `assay crawl --once`, killed at the end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", "assay", "crawl", "--once"],
         env=environment(settings),
@@ -183,7 +180,7 @@ def a_crawl(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def _check(app: App, world: World) -> None:
-    """Every skill of every repository is one submission, and every repository was looked into."""
+    """Assert that every skill has exactly one submission and every repository was inspected."""
     async with app.store.begin() as db:
         rows = await db.execute(
             text(
@@ -203,7 +200,7 @@ async def _submitted(app: App) -> int:
 
 
 async def _left(app: App) -> bool:
-    """Whether something is still to be done: a source is not through, or a repository not looked into."""
+    """Return whether a source has not completed its cycle or a repository is not inspected."""
     async with app.store.begin() as db:
         through = await db.execute(
             text("SELECT count(*) FROM discovery_source WHERE completed_at >= cycle_started_at AND lease_until IS NULL")
@@ -213,19 +210,19 @@ async def _left(app: App) -> bool:
 
 
 async def _until(app: App, number: int, crawl: subprocess.Popen[bytes]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while await _submitted(app) < number:
             assert crawl.poll() is None, "the crawl ended before it could be killed"
             await asyncio.sleep(0.02)
 
 
-def _read(github: dict[str, Any], place: str) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{github['base_url']}/{place}", timeout=30) as answer:
-        return json.load(answer)
+def _read(github: dict[str, Any], path: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{github['base_url']}/{path}", timeout=30) as response:
+        return json.load(response)
 
 
 async def measure(repositories: int, skills: int, compared: int) -> dict[str, float]:
-    """All figures, in one run; so many repositories are looked into side by side, and one by one."""
+    """Return all figures; `compared` repositories are inspected in parallel and sequentially."""
     world = World(repositories, skills, renamed=max(1, repositories // 20))
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
         Path(folder).chmod(0o755)
@@ -249,7 +246,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repositories", type=int, default=REPOSITORIES)
     parser.add_argument("--skills", type=int, default=SKILLS)
-    parser.add_argument("--compared", type=int, default=COMPARED, help="looked into side by side, and one by one")
+    parser.add_argument(
+        "--compared", type=int, default=COMPARED, help="repositories inspected in parallel and sequentially"
+    )
     options = parser.parse_args()
     for name, value in asyncio.run(measure(options.repositories, options.skills, options.compared)).items():
         print(f"{name:60} {value:10.2f}")

@@ -1,11 +1,10 @@
-"""Deep scans a minute: many skills a start, against one start a skill.
+"""Deep scans per minute: many skills per run of a tool, compared with one run per skill.
 
     python -m benchmarks.deepscan [--skills 200] [--batch 50] [--singles 3] [--tools semgrep,njsscan,kingfisher]
 
-Every skill has a Python, a JavaScript and a shell file beside its text, so that every tool looks at every skill. Of the
-starts with one skill only a few are measured: they are alike, so their median times the number of skills stands for
-all of them. Both ways run in the cage, one after the other, in the same run; the figures are ratios of wall time, and
-of time of the processors for machines that others use, too.
+Every skill has a Python, a JavaScript and a shell file beside its text, so that every tool examines every skill. Only a
+few runs with one skill are measured; their median is multiplied by the number of skills. Both variants run in the cage,
+one after the other. The ratios are given for wall time, and for CPU time in case the machine is shared.
 """
 
 import argparse
@@ -16,16 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from assay.cage.run import Limits
+from assay.cage.run import CageLimits
 from assay.deepscan.batch import prepare, scan_batch
 from assay.deepscan.install import default_folder
 from assay.deepscan.tool import Tool
 from assay.deepscan.tools.installed import find_tools
-from assay.deepscan.workplace import Skill
+from assay.deepscan.workspace import SkillFiles
 from assay.model.deep_scan import DeepStatus
 
 CORES = 2
-LIMITS = Limits(wall_seconds=3000, cpu_seconds=3000)
+LIMITS = CageLimits(wall_seconds=3000, cpu_seconds=3000)
 PYTHON = """import json
 import subprocess
 
@@ -57,16 +56,16 @@ done
 
 @dataclass(frozen=True)
 class Cost:
-    """What something took."""
+    """Wall and CPU time in seconds."""
 
     wall: float
     cpu: float
 
 
-def skills(number: int) -> list[Skill]:
-    """So many ordinary skills, no two of them alike."""
+def skills(number: int) -> list[SkillFiles]:
+    """Return distinct ordinary skills."""
     return [
-        Skill(
+        SkillFiles(
             f"skill-{each}",
             {
                 "SKILL.md": f"# Skill {each}\n\nSummarises files of kind {each}.\n".encode(),
@@ -80,7 +79,7 @@ def skills(number: int) -> list[Skill]:
 
 
 async def measure(number: int, batch: int, singles: int, wanted: Sequence[str]) -> dict[str, float]:
-    """The figures of each tool, and of all together."""
+    """Return the figures of each tool, and of all together."""
     tools = [tool for tool in find_tools(default_folder(), jobs=CORES) if tool.name.value in wanted]
     assert tools, "The scan tools are not installed: run `make deepscan`."
     figures: dict[str, float] = {}
@@ -95,14 +94,14 @@ async def measure(number: int, batch: int, singles: int, wanted: Sequence[str]) 
     return figures | _figures("all tools", number, many, one)
 
 
-async def _batches(tool: Tool, all_skills: list[Skill], batch: int) -> Cost:
+async def _batches(tool: Tool, all_skills: list[SkillFiles], batch: int) -> Cost:
     started = _now()
     for begin in range(0, len(all_skills), batch):
         await _scan(tool, all_skills[begin : begin + batch])
     return _since(started)
 
 
-async def _alone(tool: Tool, few: list[Skill], number: int) -> Cost:
+async def _alone(tool: Tool, few: list[SkillFiles], number: int) -> Cost:
     costs = []
     for skill in few:
         started = _now()
@@ -111,7 +110,7 @@ async def _alone(tool: Tool, few: list[Skill], number: int) -> Cost:
     return Cost(median(cost.wall for cost in costs) * number, median(cost.cpu for cost in costs) * number)
 
 
-async def _scan(tool: Tool, some: list[Skill]) -> None:
+async def _scan(tool: Tool, some: list[SkillFiles]) -> None:
     scanned = await scan_batch(tool, some, LIMITS)
     wrong = {name: result for name, result in scanned.results.items() if result.status is not DeepStatus.CLEAN}
     assert not wrong, wrong
@@ -141,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skills", type=int, default=200)
     parser.add_argument("--batch", type=int, default=50)
-    parser.add_argument("--singles", type=int, default=3, help="starts with one skill that are measured, a tool")
+    parser.add_argument("--singles", type=int, default=3, help="measured runs with one skill, per tool")
     parser.add_argument("--tools", default="semgrep,njsscan,kingfisher")
     options = parser.parse_args()
     figures = asyncio.run(measure(options.skills, options.batch, options.singles, options.tools.split(",")))

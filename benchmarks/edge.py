@@ -1,9 +1,9 @@
-"""The copy at the edge: enumeration, rebuild and comparison of N listings, and how far the projector is behind.
+"""The edge copy: enumeration, rebuild and comparison of N listings, and the lag of the projector.
 
     python -m benchmarks.edge [--listings 200000] [--changes 2000] [--redis redis://…]
 
-On LMDB, or on a server that is given. The rebuild is compared with reading the same rows and nothing else, the
-enumeration with reading the bare values; the lag is that of changes that are committed as fast as one writer can.
+Uses LMDB, or the given server. The rebuild is compared with only reading the same rows, the enumeration with only
+reading the values; the lag is measured while one writer commits changes as fast as it can.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from sqlalchemy import text
 
 from assay.edge.enumerate import enumerate_published
 from assay.edge.keys import SKILL
-from assay.edge.kv import Edge, below, walk
+from assay.edge.kv import Edge, iterate_pages, prefix_range
 from assay.edge.open import open_edge
 from assay.edge_sync.drift import read_skills_health
 from assay.edge_sync.projector import Projector
@@ -29,7 +29,7 @@ from assay.edge_sync.rebuild import rebuild
 from assay.serve.operations.edge_copy import PublishedCopy
 from assay.serve.skills.edge_lists import page_of_cards, search_cards
 from assay.store.database.database import Database, open_database
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from assay.store.feed.edge_rows import details_of, live_skills, read_lag
 from benchmarks.population import COMMIT, CONTENT, DIGEST, SCAN
@@ -63,14 +63,13 @@ CHANGE = text(
 
 
 def now() -> datetime:
-    """The time."""
     return datetime.now(UTC)
 
 
 async def measure(listings: int, changes: int, redis_url: str | None = None) -> dict[str, float]:
-    """All figures, in seconds and ratios."""
+    """Return all figures, in seconds and ratios."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
-        server = Server(Path(folder) / "postgres")
+        server = EmbeddedServer(Path(folder) / "postgres")
         Path(folder).chmod(0o755)
         server.start(OPTIONS)
         try:
@@ -91,11 +90,11 @@ async def _figures(store: Database, url: str, edge: Edge, listings: int, changes
     bare = await _timed(_read_rows(store))
     before, most = _megabytes(), 0.0
 
-    def look(_at: object) -> None:
+    def observe(_at: object) -> None:
         nonlocal most
         most = max(most, _megabytes())
 
-    figures["rebuild, seconds"] = await _timed(rebuild(store, edge, now, progress=look))
+    figures["rebuild, seconds"] = await _timed(rebuild(store, edge, now, progress=observe))
     figures["rebuild, listings a second"] = listings / figures["rebuild, seconds"]
     figures["rebuild against reading the rows alone"] = figures["rebuild, seconds"] / bare
     figures["rebuild, MB of memory more at the highest point"] = most - before
@@ -128,7 +127,7 @@ async def _degraded(edge: Edge) -> dict[str, float]:
 
 
 async def _lags(store: Database, url: str, edge: Edge, changes: int, listings: int) -> list[float]:
-    """Changes one after the other while the projector follows, and now and then how old the oldest unseen one is."""
+    """Commit changes while the projector runs, and sample the age of the oldest change that it has not applied."""
     stopping, lags = asyncio.Event(), []
     async with open_database(url) as copying:
         running = asyncio.create_task(Projector(copying, edge, now).run(url, stopping))
@@ -170,7 +169,7 @@ async def _read_rows(store: Database) -> None:
 
 
 async def _read_values(edge: Edge) -> None:
-    async for _ in walk(edge, below(SKILL)):
+    async for _ in iterate_pages(edge, prefix_range(SKILL)):
         pass
 
 
@@ -181,7 +180,7 @@ async def _timed(work: object) -> float:
 
 
 def _megabytes() -> float:
-    """Memory of this process, without the pages of files that it maps, which are the system's."""
+    """Return the anonymous memory of this process, without mapped files."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
 
@@ -192,9 +191,9 @@ def main() -> None:
     parser.add_argument("--listings", type=int, default=LISTED)
     parser.add_argument("--changes", type=int, default=CHANGES)
     parser.add_argument("--redis", default=None, help="URL of a Redis or Valkey server, instead of LMDB")
-    given = parser.parse_args()
+    options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    for name, value in asyncio.run(measure(given.listings, given.changes, given.redis)).items():
+    for name, value in asyncio.run(measure(options.listings, options.changes, options.redis)).items():
         print(f"{name:60} {value:12.2f}")
 
 

@@ -1,10 +1,10 @@
-"""How well the scanner sees through evasions: the bad specimen of each critical rule, said in many other ways.
+"""Resistance of the scanner to evasions: disguised variants of the malicious specimen of each critical rule.
 
     python -m benchmarks.evasion
 
-By the rule: the rule itself still finds it. Caught: it would not be published, or something grave is found that is more
-than a faint suspicion. Seen: anything at all is found. The specimens are those the rules were written with, so this
-measures how well disguises are taken off, and not how well the rules know other attacks.
+By the rule: the rule itself still matches. Caught: it would not be published, or there is a severe finding with more
+than low confidence. Seen: there is any finding. The specimens are those of the rules themselves, so this measures how
+well disguises are removed, not how well the rules cover other attacks.
 """
 
 from tests.support.scan.evasions import share, try_evasions
@@ -13,7 +13,7 @@ from assay.scan.ruleset import load_ruleset
 
 
 def main() -> None:
-    """Print a line for each evasion, and what was not seen at all."""
+    """Print a line for each evasion, and the variants without any finding."""
     tried = try_evasions(load_ruleset())
     print(f"{'':28} {'tried':>6} {'by the rule':>12} {'caught':>8} {'seen':>8}")
     for name in ("all", *dict.fromkeys(one.evasion for one in tried)):

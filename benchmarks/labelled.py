@@ -1,6 +1,6 @@
-"""Labelled skills: what a corpus holds, and what the scanner makes of each of them.
+"""Labelled skills of a corpus, and their scan results.
 
-A corpus is a gzipped file with one JSON object a line: `id`, `source`, `family` (of near-duplicates), `label`,
+A corpus is a gzipped file with one JSON object per line: `id`, `source`, `family` (of near-duplicates), `label`,
 `category`, `provenance`, `hard`, and `files`, each a `path` with `text` or, where it is binary, `base64`.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from assay.model.finding import Report
 from assay.model.source import Source
 from assay.model.verdict import Decision
-from assay.policy.policy import Policy, judge_report
+from assay.policy.policy import Policy, static_verdict
 from assay.scan.ruleset import Ruleset
 from assay.scan.scan import scan_source
 
@@ -25,7 +25,7 @@ COMMIT = "0" * 40
 
 @dataclass(frozen=True)
 class Sample:
-    """One skill with what its collectors say of it."""
+    """A skill with its labels."""
 
     id: str
     source: str
@@ -38,7 +38,7 @@ class Sample:
 
     @property
     def group(self) -> str:
-        """Malicious, or which kind of benign: hard ones talk about attacks, mainstream ones do not."""
+        """Malicious, or the kind of benign: hard samples mention attacks, mainstream ones do not."""
         if self.is_malicious:
             return "malicious"
         return "hard" if self.is_hard else "mainstream"
@@ -46,7 +46,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Scanned:
-    """A sample with its report. Caught means: it would not have been published without a person looking at it."""
+    """A sample with its report. Caught means that it would not have been published without a review."""
 
     sample: Sample
     report: Report
@@ -55,7 +55,7 @@ class Scanned:
 
 
 def read_corpus(path: Path, limit: int | None = None) -> list[Sample]:
-    """The samples of a corpus, or the first so many."""
+    """Return the samples of a corpus, at most `limit`."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [_sample(json.loads(line)) for line in islice(lines, limit)]
 
@@ -75,13 +75,13 @@ def _sample(row: dict[str, Any]) -> Sample:
 
 
 def _content(file: dict[str, str]) -> bytes:
-    # A lone surrogate is no character, but JSON can carry one.
+    # JSON can contain lone surrogates, which cannot be encoded.
     return base64.b64decode(file["base64"]) if "base64" in file else file["text"].encode("utf-8", "replace")
 
 
 def scan_samples(samples: list[Sample], ruleset: Ruleset) -> Iterator[Scanned]:
-    """What the scanner and the policy make of each."""
+    """Scan each sample and apply the policy."""
     for sample in samples:
         report = scan_source(Source(sample.files, COMMIT), ruleset)
-        verdict = judge_report(report, Policy())
+        verdict = static_verdict(report, Policy())
         yield Scanned(sample, report, verdict.score, verdict.decision is not Decision.APPROVE)

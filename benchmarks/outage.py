@@ -1,10 +1,9 @@
-"""PostgreSQL is killed, or hangs, while people browse: what each route answers, and how fast, before, during and after.
+"""Responses and latency of each route before, during and after an outage of PostgreSQL under load.
 
     python -m benchmarks.outage [--rate 200] [--seconds 15] [--skills 200] [--webs 2] [--hang]
 
-Everything runs on loopback: a GitHub of its own, the embedded PostgreSQL with its durability on, `assay worker`, and
-as many `assay web` as are asked for, which take turns and are never restarted. Requests are sent at a fixed rate,
-however long the answers take.
+Everything runs on loopback: a fake GitHub, the embedded, durable PostgreSQL, `assay worker`, and several `assay web`
+that share the requests and are not restarted. Requests are sent at a fixed rate, independent of response times.
 """
 
 import argparse
@@ -26,16 +25,16 @@ from pathlib import Path
 import aiohttp
 
 from assay.app.app import App, open_app
-from assay.settings import SECRET_FIELDS, Settings, variable
+from assay.settings import SECRET_FIELDS, Settings, variable_name
 from assay.store.database.database import open_database
-from assay.store.database.embedded import Server, kill
+from assay.store.database.embedded import EmbeddedServer, kill
 from assay.store.database.migrate import migrate
 from assay.store.feed.edge_rows import read_lag
 from benchmarks.pipeline import Shape, a_command, a_github, submit_all, until_decided
 
 NAME = "bench-0/skills/skill-0"
 PAGE, JSON = {"accept": "text/html"}, {"accept": "application/json"}
-# Every one of them has an answer without the database.
+# These routes respond without the database.
 READS = {
     "list": ("/api/v1/skills?limit=20", JSON),
     "search": ("/api/v1/skills/search?q=skill-0", JSON),
@@ -52,19 +51,19 @@ READS = {
     "queue page": ("/queue", PAGE),
     "alive": ("/healthz", JSON),
 }
-# These have none, and say when to ask again: the feed is a promise of completeness, and health is about the database.
+# These routes respond with 503 and Retry-After: the feed must be complete, and health is about the database.
 REFUSED = {"changes": ("/api/v1/changes", JSON), "queue health": ("/api/v1/queue/health", JSON)}
 WRITE = "submit"
 MARK = "X-Assay-Degraded"
-BANNER = "The database does not answer"
-# Written by the process itself; nothing in them is of the database or of its copy.
+BANNER = "The database is unavailable"
+# Responses that contain nothing from the database or the edge copy.
 UNMARKED = frozenset({"alive"})
 ANSWER_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Answered:
-    """One request: what was asked in which phase, what came in which, and after how long."""
+    """A response: the phases in which the request was sent and answered, and its result."""
 
     phase: str
     until: str
@@ -77,7 +76,7 @@ class Answered:
 
 @dataclass
 class Load:
-    """Requests at a fixed rate, and what became of them."""
+    """Sends requests at a fixed rate and records the responses."""
 
     urls: Iterator[str]
     session: aiohttp.ClientSession
@@ -86,7 +85,7 @@ class Load:
     answers: list[Answered] = field(default_factory=list)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until `stopping`; then wait for the answers that are still out."""
+        """Send requests until `stopping`, then wait for outstanding responses."""
         routes, started, number = cycle([*READS, *REFUSED, WRITE]), time.perf_counter(), 0
         async with asyncio.TaskGroup() as group:
             while not stopping.is_set():
@@ -95,15 +94,15 @@ class Load:
                 await asyncio.sleep(max(0.0, started + number / self.rate - time.perf_counter()))
 
     async def ask(self, route: str) -> Answered:
-        """One request. Who gets no answer at all has got a 599."""
+        """Send one request; no response at all counts as status 599."""
         phase, started = self.phase, time.perf_counter()
         status, is_marked, retry_after = 599, False, False
         try:
             async with self._request(route) as answer:
                 body = await answer.text()
                 status, retry_after = answer.status, "Retry-After" in answer.headers
-                said = BANNER if answer.content_type == "text/html" else '"degraded":true'
-                is_marked = MARK in answer.headers and said in body
+                marker = BANNER if answer.content_type == "text/html" else '"degraded":true'
+                is_marked = MARK in answer.headers and marker in body
         except (aiohttp.ClientError, TimeoutError):
             pass
         found = Answered(phase, self.phase, route, status, is_marked, retry_after, time.perf_counter() - started)
@@ -121,10 +120,10 @@ class Load:
 
 
 async def measure(rate: float, seconds: float, skills: int, webs: int, *, hangs: bool) -> list[Answered]:
-    """One outage: killed, or stopped by a signal that leaves all its connections open."""
+    """Measure one outage: PostgreSQL is killed, or stopped with its connections left open (`hangs`)."""
     shape = Shape("browsed", 1, skills)
     with tempfile.TemporaryDirectory() as folder, a_github(shape) as github:
-        server = Server(Path(folder) / "postgres")
+        server = EmbeddedServer(Path(folder) / "postgres")
         server.start()
         try:
             async with open_database(server.url) as store:
@@ -145,7 +144,9 @@ async def measure(rate: float, seconds: float, skills: int, webs: int, *, hangs:
             server.stop()
 
 
-async def _browse(webs: list[Settings], server: Server, rate: float, seconds: float, *, hangs: bool) -> list[Answered]:
+async def _browse(
+    webs: list[Settings], server: EmbeddedServer, rate: float, seconds: float, *, hangs: bool
+) -> list[Answered]:
     stopping = asyncio.Event()
     async with _session() as session:
         load = Load(cycle([f"http://127.0.0.1:{each.port}" for each in webs]), session, rate)
@@ -199,11 +200,11 @@ async def _session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-def _settings(folder: Path, server: Server, urls: dict[str, str]) -> Settings:
-    given = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, **urls}
-    # The write is of a skill that is known, so that the queue does not grow.
-    given["ASSAY_GITHUB_WEB_URL"] = "https://github.com"
-    return Settings.from_mapping(given | {variable(name): secrets.token_hex(32) for name in SECRET_FIELDS})
+def _settings(folder: Path, server: EmbeddedServer, urls: dict[str, str]) -> Settings:
+    options = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, **urls}
+    # The write resubmits a known skill, so that the queue does not grow.
+    options["ASSAY_GITHUB_WEB_URL"] = "https://github.com"
+    return Settings.from_mapping(options | {variable_name(name): secrets.token_hex(32) for name in SECRET_FIELDS})
 
 
 def _free_port() -> int:
@@ -212,8 +213,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _processes(server: Server) -> list[int]:
-    """The server and everything that it has started."""
+def _processes(server: EmbeddedServer) -> list[int]:
+    """Return the ids of the server and its child processes."""
     pid = server.pid()
     assert pid is not None
     return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
@@ -228,8 +229,11 @@ def _send(pids: list[int], number: signal.Signals) -> None:
 
 
 def failures(answers: list[Answered]) -> list[Answered]:
-    """Whatever must not be: an error where there is an answer, an unmarked answer of a database that is away, a refusal
-    that does not say when to ask again, a mark once all is well."""
+    """Return the wrong responses.
+
+    Wrong are errors of routes that can respond, unmarked responses during the outage, refusals without Retry-After, and
+    marked responses after recovery.
+    """
     wrong = []
     for each in answers:
         is_away = each.phase == each.until == "away"
@@ -244,7 +248,7 @@ def failures(answers: list[Answered]) -> list[Answered]:
 
 
 def figures(answers: list[Answered]) -> dict[str, float]:
-    """Times of each phase, and against those of the healthy one."""
+    """Return latencies of each phase, absolute and relative to the healthy phase."""
     by_phase: dict[str, list[float]] = defaultdict(list)
     for each in answers:
         by_phase[each.phase].append(each.seconds * 1000)
@@ -260,15 +264,15 @@ def figures(answers: list[Answered]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print what was answered, and how fast."""
+    """Print counts, latencies and wrong responses."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=200, help="requests a second")
-    parser.add_argument("--seconds", type=float, default=15, help="of each phase")
+    parser.add_argument("--rate", type=float, default=200, help="requests per second")
+    parser.add_argument("--seconds", type=float, default=15, help="duration of each phase")
     parser.add_argument("--skills", type=int, default=200)
-    parser.add_argument("--webs", type=int, default=2, help="web processes, between which the requests are shared")
+    parser.add_argument("--webs", type=int, default=2, help="number of web processes that share the requests")
     parser.add_argument("--hang", action="store_true", help="stop PostgreSQL's processes instead of killing them")
-    given = parser.parse_args()
-    answers = asyncio.run(measure(given.rate, given.seconds, given.skills, given.webs, hangs=given.hang))
+    options = parser.parse_args()
+    answers = asyncio.run(measure(options.rate, options.seconds, options.skills, options.webs, hangs=options.hang))
     counts = Counter((each.phase, each.route, each.status, each.is_marked) for each in answers)
     for (phase, route, status, is_marked), number in counts.items():
         print(f"{phase:14} {route:20} {status} {'marked' if is_marked else '':7} {number:6}")

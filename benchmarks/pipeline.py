@@ -1,9 +1,9 @@
-"""Submissions a second, end to end, against the bare loop and against one at a time; GitHub calls for one repository.
+"""Submissions per second end to end, compared with a bare loop and with one at a time; GitHub calls per repository.
 
     python -m benchmarks.pipeline [--submissions 500]
 
-Everything runs on loopback: a GitHub of its own process, the embedded PostgreSQL with its durability on,
-one worker process. The bare loop fetches and scans the same skills with the same code, without queue and database.
+Everything runs on loopback: a fake GitHub as a separate process, the embedded, durable PostgreSQL, and one worker
+process. The bare loop fetches and scans the same skills with the same code, without queue and database.
 """
 
 import argparse
@@ -28,32 +28,31 @@ from assay.model.ids import new_id
 from assay.model.job import Job
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.submission import ACTIVE, Origin, State, Submission
-from assay.pipeline import Tools, process
+from assay.pipeline import PipelineDependencies, process
 from assay.queue.worker import WorkerOptions
-from assay.settings import Settings, variable, with_secrets
+from assay.settings import Settings, variable_name, with_secrets
 from assay.store.database.database import open_database
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from assay.store.submissions.counts import count_by_state
-from assay.submit.admission import Request, accept_submission
+from assay.submit.admission import SubmissionRequest, admit_submission
 
-# What a request to GitHub takes at best from a well-connected machine.
+# Best-case latency of GitHub from a well-connected machine.
 LATENCY_MS = 50
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How many repositories with how many skills each."""
+    """Number of repositories, and of skills in each."""
 
     name: str
     repositories: int
     skills: int
 
     @property
-    def requests(self) -> list[Request]:
-        """One for each skill."""
+    def requests(self) -> list[SubmissionRequest]:
         return [
-            Request(
+            SubmissionRequest(
                 RepositoryName(Host.GITHUB, f"bench-{repository}", "skills"),
                 f"skill-{skill}",
                 f"skills/skill-{skill}/SKILL.md",
@@ -66,7 +65,7 @@ class Shape:
 
 @contextmanager
 def a_github(shape: Shape, latency_ms: int = 0) -> Iterator[dict[str, Any]]:
-    """The loopback GitHub in a process of its own."""
+    """Run the fake GitHub as a separate process."""
     command = [sys.executable, "-m", "tests.support.fake_github", "--port", "0"]
     command += ["--repositories", str(shape.repositories), "--skills-per-repository", str(shape.skills)]
     command += ["--latency-ms", str(latency_ms)]
@@ -79,10 +78,10 @@ def a_github(shape: Shape, latency_ms: int = 0) -> Iterator[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def a_registry(folder: Path, urls: dict[str, str]) -> AsyncIterator[tuple[App, Tools]]:
-    """A fresh registry on the embedded PostgreSQL."""
+async def a_registry(folder: Path, urls: dict[str, str]) -> AsyncIterator[tuple[App, PipelineDependencies]]:
+    """Open an empty registry on an embedded PostgreSQL."""
     settings = with_secrets(Settings.from_mapping({"ASSAY_DATA_DIR": str(folder), **urls}))
-    server = Server(folder / "postgres")
+    server = EmbeddedServer(folder / "postgres")
     server.start()
     try:
         async with open_database(server.url) as store:
@@ -93,11 +92,11 @@ async def a_registry(folder: Path, urls: dict[str, str]) -> AsyncIterator[tuple[
         server.stop()
 
 
-async def bare_loop(tools: Tools, shape: Shape) -> float:
-    """Fetch and scan, as many at once as a worker does, and nothing else."""
+async def bare_loop(tools: PipelineDependencies, shape: Shape) -> float:
+    """Only fetch and scan, with the concurrency of a worker; return skills per second."""
     gate = asyncio.Semaphore(WorkerOptions().in_flight)
 
-    async def one(request: Request) -> None:
+    async def one(request: SubmissionRequest) -> None:
         async with gate, tools.fetcher.fetch(_pretend(request)) as fetched:
             await tools.scanners.scan(fetched.source)
 
@@ -106,8 +105,8 @@ async def bare_loop(tools: Tools, shape: Shape) -> float:
     return len(shape.requests) / (time.perf_counter() - started)
 
 
-async def one_at_a_time(app: App, tools: Tools, shape: Shape) -> float:
-    """The same pipeline with one submission in flight: the serial worker."""
+async def one_at_a_time(app: App, tools: PipelineDependencies, shape: Shape) -> float:
+    """Run the pipeline with one submission in flight; return submissions per second."""
     accepted = await submit_all(app, shape)
     started = time.perf_counter()
     for submission in accepted:
@@ -116,17 +115,16 @@ async def one_at_a_time(app: App, tools: Tools, shape: Shape) -> float:
 
 
 async def submit_all(app: App, shape: Shape) -> list[Submission]:
-    """Hand in one of each."""
     accepted = []
     for number in range(0, len(shape.requests), 100):
         async with app.store.begin() as db:
             for request in shape.requests[number : number + 100]:
-                accepted.append((await accept_submission(db, request)).submission)
+                accepted.append((await admit_submission(db, request)).submission)
     return accepted
 
 
 async def through_the_queue(app: App, shape: Shape) -> float:
-    """Submit everything, then measure from the first to the last decision of one worker process."""
+    """Submit everything and measure one worker process from its first to its last decision."""
     await submit_all(app, shape)
     with a_worker(app.settings):
         await until_decided(app, lambda done: done > 0)
@@ -140,13 +138,12 @@ async def through_the_queue(app: App, shape: Shape) -> float:
 
 
 def a_worker(settings: Settings) -> AbstractContextManager[None]:
-    """`assay worker` with these settings."""
     return a_command("worker", settings)
 
 
 @contextmanager
 def a_command(command: str, settings: Settings) -> Iterator[None]:
-    """A command of Assay with these settings, for as long as the block lasts."""
+    """Run a command of Assay with these settings for the duration of the block."""
     with subprocess.Popen(
         [sys.executable, "-m", "assay", command],
         env=environment(settings),
@@ -160,16 +157,16 @@ def a_command(command: str, settings: Settings) -> Iterator[None]:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The variables that give another process the same settings."""
-    given = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
-    shown = {
-        variable(name): ",".join(map(_written, value)) if isinstance(value, tuple) else _written(value)
-        for name, value in given.items()
+    """Return environment variables that give another process the same settings."""
+    configured = {name: value for name, value in settings.model_dump().items() if value not in (None, ())}
+    variables = {
+        variable_name(name): ",".join(map(_to_text, value)) if isinstance(value, tuple) else _to_text(value)
+        for name, value in configured.items()
     }
-    return {**os.environ, **shown}
+    return {**os.environ, **variables}
 
 
-def _written(value: object) -> str:
+def _to_text(value: object) -> str:
     return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
 
 
@@ -185,8 +182,8 @@ async def until_decided(app: App, reached: Any) -> None:
             await asyncio.sleep(0.1)
 
 
-def _pretend(request: Request) -> Submission:
-    """What the fetcher wants to know, without a database."""
+def _pretend(request: SubmissionRequest) -> Submission:
+    """Build a submission with the fields that the fetcher reads, without a database."""
     now = datetime.now(UTC)
     nothing = dict.fromkeys(Submission.__dataclass_fields__)
     return replace(
@@ -200,12 +197,11 @@ def _pretend(request: Request) -> Submission:
 
 
 def _calls(base_url: str) -> dict[str, int]:
-    with urllib.request.urlopen(f"{base_url}/_calls", timeout=10) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(f"{base_url}/_calls", timeout=10) as response:
+        return json.load(response)
 
 
 async def measure(submissions: int) -> dict[str, float]:
-    """All figures, in one run."""
     results: dict[str, float] = {}
     many, one = Shape("many repositories", submissions, 1), Shape("one repository", 1, submissions)
     for shape in (many, one):

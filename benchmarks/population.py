@@ -1,4 +1,4 @@
-"""A registry with so many submissions: made by the database itself, in the proportions of a large one."""
+"""A registry with a given number of submissions, generated in the database in realistic proportions."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ DAYS = 180
 DIGEST = "sha256:" + "a" * 64
 COMMIT = "b" * 40
 
-# Of a thousand submissions: 960 are decided for good, 9 wait, 1 is being scanned, the others rest somewhere else.
+# Per thousand submissions: 960 have a final state, 9 wait, 1 is being scanned, the others are parked or need action.
 MIX = (
     ("PUBLISHED", 600),
     ("REJECTED", 200),
@@ -54,8 +54,8 @@ INSERT INTO skill_version (id, skill_id, version, ordinal, content_digest, commi
 SELECT current_version_id, listed.id, '1.0.0', 1, '{DIGEST}', '{COMMIT}', scan.id, 'SCANNED', 90, '{{}}'
 FROM listed, scan
 """
-# Shuffled without chance: each thousand in a row has the same mix, so the first pages of registries of any size are
-# alike; and as a row is changed a little after it was made, so many others are made in between.
+# Shuffled deterministically: every thousand consecutive rows have the same mix, so that first pages are alike at any
+# size. A row is updated shortly after it was created, with other rows created in between.
 SUBMISSIONS = """
 INSERT INTO submission (id, repository_id, skill_name, skill_path, state, origin, submitter, skill_id, score,
     reason_code, reason_message, next_step, created_at, updated_at, received_at, decided_at)
@@ -111,13 +111,13 @@ SELECT
     CASE state WHEN 'RECEIVED' THEN NULL ELSE gen_random_uuid() END
 FROM submission WHERE state IN ('RECEIVED', 'TIER1_SCANNING') ORDER BY created_at
 """
-# The rows came all at once, which is not how fast workers decide.
+# The rows were inserted at once; write the arrival rates of real workers instead.
 ARRIVALS = """
 INSERT INTO submission_arrival (minute, state, number)
 SELECT date_trunc('minute', now()) - make_interval(mins => minute), state, 30
 FROM generate_series(1, 1440) AS minute, unnest(ARRAY['RECEIVED', 'TIER1_SCANNING', 'PUBLISHED', 'REJECTED']) AS state
 """
-# Filling a table is quicker without its indexes.
+# Tables are filled faster without indexes.
 INDEXES = """
 SELECT indexname, indexdef FROM pg_indexes
 WHERE tablename = 'submission' AND indexname NOT IN (SELECT conname FROM pg_constraint)
@@ -126,18 +126,18 @@ WHERE tablename = 'submission' AND indexname NOT IN (SELECT conname FROM pg_cons
 
 @dataclass(frozen=True)
 class Population:
-    """How many of what."""
+    """Size of the registry."""
 
     submissions: int
 
     @property
     def repositories(self) -> int:
-        """About as many skills in a repository as people have."""
+        """Number of repositories, at a realistic number of skills each."""
         return max(1, self.submissions // 25)
 
 
 async def populate(url: str, population: Population) -> None:
-    """Fill an empty registry; its counters are those of its own triggers, folded by its own chore."""
+    """Fill an empty registry; its own triggers and periodic job maintain the counters."""
     db = await asyncpg.connect(url, server_settings={"maintenance_work_mem": "512MB"})
     try:
         async with db.transaction():

@@ -1,10 +1,10 @@
-"""Requests a second of the hot routes, against a bare route of the same framework.
+"""Requests per CPU second of frequent routes, compared with a bare route of the same framework.
 
     python -m benchmarks.routes [--skills 20000] [--requests 400]
 
-Both answer in this process, without a network. The bare route runs the statements that ours ran on a connection of
-asyncpg, and sends the very bytes that ours sent: no access rules, no checks, no types, no headers. Of the CPU time of
-the rounds the least counts, because it is the one in which nobody else was in the way.
+Both run in this process, without a network. The bare route runs the same SQL statements on an asyncpg connection and
+sends the same bytes, without access rules, checks, types or headers. The lowest CPU time of several rounds counts, as
+the one with the least interference.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from assay.app.app import App
 from assay.web.app import create_app
 from benchmarks.catalogue import Catalogue, fill_catalogue
 from benchmarks.pipeline import Shape, a_github, a_registry, one_at_a_time
-from benchmarks.search import listen
+from benchmarks.search import record_statements
 
 SKILLS, REQUESTS, ROUNDS = 20_000, 400, 5
-# The one skill that was really published: the others have no text behind them.
+# The one skill that was published by the pipeline; the others have no content.
 PUBLISHED = Shape("one skill", repositories=1, skills=1)
 NAME = "bench-0/skills/skill-0"
-# One line for each route: add yours here. The name is that of the published skill.
+# One line per route; {name} is the published skill.
 ROUTES = {
     "skill (JSON)": "/api/v1/skills/{name}",
     "skill page": "/skills/{name}",
@@ -46,7 +46,6 @@ Ask = Callable[[], Awaitable[httpx.Response]]
 
 
 async def measure(skills: int, requests: int) -> dict[str, float]:
-    """The figures, by name."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
         Path(folder).chmod(0o755)
         with a_github(PUBLISHED) as github:
@@ -65,7 +64,7 @@ async def measure(skills: int, requests: int) -> dict[str, float]:
 
 async def _compare(app: App, connection: asyncpg.Connection, route: str, path: str, requests: int) -> dict[str, float]:
     async with _client(create_app(app)) as ours:
-        with listen(app.store) as statements:
+        with record_statements(app.store) as statements:
             answer = await ours.get(path)
         assert answer.status_code == 200, f"{path}: {answer.text[:300]}"
         content, kind = answer.content, answer.headers["Content-Type"]
@@ -108,8 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skills", type=int, default=SKILLS)
     parser.add_argument("--requests", type=int, default=REQUESTS)
-    given = parser.parse_args()
-    for name, value in asyncio.run(measure(given.skills, given.requests)).items():
+    options = parser.parse_args()
+    for name, value in asyncio.run(measure(options.skills, options.requests)).items():
         print(f"{name:60} {value:10.2f}")
 
 

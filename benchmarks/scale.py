@@ -1,9 +1,9 @@
-"""Reading the queue with 3 million submissions against 30 thousand: what does not grow has the ratio 1.
+"""Reading the queue with 3 million submissions compared with 30 thousand; an operation that does not grow has ratio 1.
 
     python -m benchmarks.scale [--submissions 30000] [--times 100]
 
-Two databases of the embedded PostgreSQL with the same proportions, so that the backlog grows with the rest. Each
-operation is run in turn on both, again and again; the medians are compared.
+Two databases of the embedded PostgreSQL have the same proportions, so that the backlog grows with the rest. Each
+operation runs alternately on both, many times; the medians are compared.
 """
 
 import argparse
@@ -24,22 +24,21 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.repository import Host, RepositoryName
-from assay.model.submission import ACTIVE, CATEGORIES, Category
-from assay.model.submission_list import Filters, Sort, order_by
+from assay.model.submission import ACTIVE, STATE_GROUPS, StateGroup, SubmissionFilters, SubmissionSort, submission_order
 from assay.serve.cursor import encode_cursor
-from assay.serve.queue.position import read_places
-from assay.serve.queue.queue import QueueQuery, list_name, read_queue
+from assay.serve.queue.position import read_positions
+from assay.serve.queue.queue import QueueQuery, list_fingerprint, read_queue
 from assay.serve.queue.stuck import read_stuck
 from assay.serve.submissions.stats import read_stats
 from assay.serve.submissions.submission import read_submission
 from assay.store.database.database import Database, open_database
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from benchmarks.population import Population, populate
 
 REPEATS = 200
 WARM_UP = 10
-# Enough memory for the larger one; what a crash would lose does not matter here.
+# Enough memory for the larger database; durability does not matter here.
 OPTIONS = ("shared_buffers=1GB", "fsync=off", "max_wal_size=8GB")
 SAMPLE = text(
     """
@@ -55,7 +54,7 @@ SAMPLE = text(
 
 @dataclass(frozen=True)
 class Registry:
-    """A filled database, and some of what is in it."""
+    """A filled database, and sample rows of it."""
 
     store: Database
     population: Population
@@ -80,11 +79,11 @@ async def _deep_page(db: AsyncConnection, registry: Registry) -> object:
 
 
 async def _of_repository(db: AsyncConnection, registry: Registry) -> object:
-    return await read_queue(db, QueueQuery(Filters(repository=registry.repository)), datetime.now(UTC))
+    return await read_queue(db, QueueQuery(SubmissionFilters(repository=registry.repository)), datetime.now(UTC))
 
 
 async def _of_words(db: AsyncConnection, registry: Registry) -> object:
-    return await read_queue(db, QueueQuery(Filters(words=str(registry.repository))), datetime.now(UTC))
+    return await read_queue(db, QueueQuery(SubmissionFilters(words=str(registry.repository))), datetime.now(UTC))
 
 
 async def _stats(db: AsyncConnection, _: Registry) -> object:
@@ -96,31 +95,31 @@ async def _stuck(db: AsyncConnection, _: Registry) -> object:
 
 
 async def _position(db: AsyncConnection, registry: Registry) -> object:
-    return await read_places(db, [registry.waiting], datetime.now(UTC))
+    return await read_positions(db, [registry.waiting], datetime.now(UTC))
 
 
 async def _detail(submission: str, db: AsyncConnection, registry: Registry) -> object:
     return await read_submission(db, getattr(registry, submission), datetime.now(UTC))
 
 
-# One line for each operation: add yours here.
+# One line per operation.
 OPERATIONS: dict[str, Operation] = {
     "stats": _stats,
     "list, default page": _page(QueueQuery()),
-    "list, category=rejected": _page(QueueQuery(Filters(states=CATEGORIES[Category.REJECTED]))),
-    "list, category=active": _page(QueueQuery(Filters(states=CATEGORIES[Category.ACTIVE]))),
-    "list, sort=updatedAt": _page(QueueQuery(order=order_by(Sort.UPDATED_AT))),
-    "list, sort=skillName": _page(QueueQuery(order=order_by(Sort.SKILL_NAME))),
-    "list, sort=state": _page(QueueQuery(order=order_by(Sort.STATE))),
-    "list, sort=processingOrder": _page(QueueQuery(order=order_by(Sort.PROCESSING_ORDER))),
+    "list, category=rejected": _page(QueueQuery(SubmissionFilters(states=STATE_GROUPS[StateGroup.REJECTED]))),
+    "list, category=active": _page(QueueQuery(SubmissionFilters(states=STATE_GROUPS[StateGroup.ACTIVE]))),
+    "list, sort=updatedAt": _page(QueueQuery(order=submission_order(SubmissionSort.UPDATED_AT))),
+    "list, sort=skillName": _page(QueueQuery(order=submission_order(SubmissionSort.SKILL_NAME))),
+    "list, sort=state": _page(QueueQuery(order=submission_order(SubmissionSort.STATE))),
+    "list, sort=processingOrder": _page(QueueQuery(order=submission_order(SubmissionSort.PROCESSING_ORDER))),
     "list, cursor in the middle": _deep_page,
     "list, offset=10000": _page(QueueQuery(offset=10_000)),
-    "list, reason": _page(QueueQuery(Filters(reason="source_not_found"))),
+    "list, reason": _page(QueueQuery(SubmissionFilters(reason="source_not_found"))),
     "list, repoUrl": _of_repository,
-    "list, q of a skill": _page(QueueQuery(Filters(words="quokka"))),
+    "list, q of a skill": _page(QueueQuery(SubmissionFilters(words="quokka"))),
     "list, q of owner/repo": _of_words,
-    "list, q of two letters": _page(QueueQuery(Filters(words="ai"))),
-    "list, q in every 16th": _page(QueueQuery(Filters(words="invoice"))),
+    "list, q of two letters": _page(QueueQuery(SubmissionFilters(words="ai"))),
+    "list, q in every 16th": _page(QueueQuery(SubmissionFilters(words="invoice"))),
     "submission that waits": partial(_detail, "waiting"),
     "submission that was refused": partial(_detail, "rejected"),
     "position of one that waits": _position,
@@ -129,7 +128,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 async def compare(small: Registry, large: Registry, repeats: int, warm_up: int) -> dict[str, float]:
-    """Milliseconds and ratio of each operation."""
+    """Return milliseconds and ratio of each operation."""
     results: dict[str, float] = {}
     for name, operation in OPERATIONS.items():
         seconds: dict[int, list[float]] = {small.population.submissions: [], large.population.submissions: []}
@@ -154,21 +153,21 @@ async def _timed(registry: Registry, operation: Operation) -> float:
 
 @asynccontextmanager
 async def open_registry(url: str, population: Population) -> AsyncIterator[Registry]:
-    """A filled database, and what of it the operations ask for."""
+    """Open a filled database and read the rows that the operations need."""
     async with open_database(url) as store:
         async with store.snapshot() as db:
             sample = (await db.execute(SAMPLE, {"half": population.submissions // 2})).one()
         waiting, rejected, owner, name, *middle = sample
         repository = RepositoryName(Host.GITHUB, owner, name)
-        cursor = encode_cursor(list_name(QueueQuery()), middle)
+        cursor = encode_cursor(list_fingerprint(QueueQuery()), middle)
         yield Registry(store, population, waiting, rejected, repository, cursor)
 
 
 @asynccontextmanager
-async def a_server() -> AsyncIterator[Server]:
-    """A PostgreSQL of its own, in a folder that is gone afterwards."""
+async def a_server() -> AsyncIterator[EmbeddedServer]:
+    """Run a PostgreSQL in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="assay-scale-") as folder:
-        server = Server(Path(folder) / "postgres")
+        server = EmbeddedServer(Path(folder) / "postgres")
         server.start(OPTIONS)
         try:
             yield server
@@ -176,8 +175,8 @@ async def a_server() -> AsyncIterator[Server]:
             server.stop()
 
 
-async def _fill(server: Server, population: Population) -> str:
-    """A database of this server with so many submissions; returns its address."""
+async def _fill(server: EmbeddedServer, population: Population) -> str:
+    """Create and fill a database on this server; return its URL."""
     name = f"of_{population.submissions}"
     admin = await asyncpg.connect(server.url)
     await admin.execute(f"CREATE DATABASE {name}")
@@ -190,7 +189,7 @@ async def _fill(server: Server, population: Population) -> str:
 
 
 async def measure(submissions: int, repeats: int, *, times: int = 100, warm_up: int = WARM_UP) -> dict[str, float]:
-    """All figures: with so many submissions, and with so many times more."""
+    """Return all figures for `submissions`, and for `times` as many."""
     small, large = Population(submissions), Population(submissions * times)
     async with a_server() as server, AsyncExitStack() as stack:
         urls = [await _fill(server, population) for population in (small, large)]
@@ -207,8 +206,8 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=30_000)
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    given = parser.parse_args()
-    for name, value in asyncio.run(measure(given.submissions, given.repeats, times=given.times)).items():
+    options = parser.parse_args()
+    for name, value in asyncio.run(measure(options.submissions, options.repeats, times=options.times)).items():
         print(f"{name:60} {value:10.2f}")
 
 

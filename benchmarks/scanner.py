@@ -1,13 +1,13 @@
-"""How good and how fast the scanner is, on a corpus of labelled skills.
+"""Accuracy and speed of the scanner on a corpus of labelled skills.
 
     python -m benchmarks.scanner CORPUS.jsonl.gz [--limit N] [--json OUT] [--show missed|alarms]
 
-Caught means that the skill would not have been published without a person looking at it. The figures of each source
-stand beside those of the whole, and beside them what is caught of a source without the patterns that it alone speaks
-for (`left_out.py`): that is nearer to what a source that nobody has seen would show.
+Caught means that the skill would not have been published without a review. Figures are given for the whole corpus, for
+each source, and for each source without the patterns that match only in it (`left_out.py`), which is closer to the
+result on an unknown source.
 
-Speed is in CPU time of one process, after the accuracy has warmed it up: the scanner, hashing included, against the
-same bytes read and hashed, with and without the bare matcher, whose matches nobody looks at.
+Speed is the CPU time of one warmed-up process: the scanner, including hashing, compared with reading and hashing the
+same bytes, with and without the bare matcher whose matches are ignored.
 """
 
 import argparse
@@ -30,14 +30,15 @@ from benchmarks.left_out import without_own_patterns
 
 ROUNDS = 3
 _SHOWN_FINDINGS = 4
-# A skill as it lies on disk: the paths it has, and where their bytes are.
+# A skill on disk: its paths, and the files with their bytes.
 Stored = dict[str, Path]
 Work = Callable[[Stored], object]
 
 
 def speed(samples: list[Sample], ruleset: Ruleset, rounds: int = ROUNDS) -> dict[str, float]:
-    """Skills and megabytes a CPU-second of the scanner and of less work on the same bytes; each the median of the
-    rounds, which take turns so that a busy machine is unfair to none.
+    """Return skills and megabytes per CPU second of the scanner and of less work on the same bytes.
+
+    Each is the median of rounds that alternate, so that a busy machine affects all equally.
     """
     contestants: dict[str, Work] = {"scan": lambda files: scan_source(_source(files), ruleset), "hash": _hash}
     matching = _bare_matching(ruleset)
@@ -71,27 +72,27 @@ def _cpu_seconds(work: Work, stored: list[Stored]) -> float:
 
 
 def _store(samples: list[Sample], folder: Path) -> list[Stored]:
-    """The files on disk under names of ours: those in a corpus are as hostile as its content."""
+    """Write the files to disk under neutral names; the names in a corpus are as hostile as its content."""
     stored: list[Stored] = []
     for number, sample in enumerate(samples):
-        paths = {path: folder / f"{number}-{place}" for place, path in enumerate(sample.files)}
-        for path, place in paths.items():
-            place.write_bytes(sample.files[path])
+        paths = {path: folder / f"{number}-{position}" for position, path in enumerate(sample.files)}
+        for path, path_on_disk in paths.items():
+            path_on_disk.write_bytes(sample.files[path])
         stored.append(paths)
     return stored
 
 
 def _source(files: Stored) -> Source:
-    return Source({path: place.read_bytes() for path, place in files.items()}, COMMIT)
+    return Source({path: path_on_disk.read_bytes() for path, path_on_disk in files.items()}, COMMIT)
 
 
 def _hash(files: Stored) -> None:
-    for place in files.values():
-        hashlib.sha256(place.read_bytes()).hexdigest()
+    for path_on_disk in files.values():
+        hashlib.sha256(path_on_disk.read_bytes()).hexdigest()
 
 
 def _bare_matching(ruleset: Ruleset) -> Work | None:
-    """The same patterns over the same bytes, with a callback that does nothing; None where Hyperscan is missing."""
+    """Return a function that matches the same patterns and ignores the matches; None without Hyperscan."""
     save = getattr(ruleset.engine, "save", None)
     if save is None:
         return None
@@ -101,8 +102,8 @@ def _bare_matching(ruleset: Ruleset) -> Work | None:
     scratch = hyperscan.Scratch(database)
 
     def match(files: Stored) -> None:
-        for place in files.values():
-            content = place.read_bytes()
+        for path_on_disk in files.values():
+            content = path_on_disk.read_bytes()
             hashlib.sha256(content).hexdigest()
             database.scan(content, match_event_handler=_ignore, scratch=scratch)
 
@@ -114,12 +115,12 @@ def _ignore(*_: object) -> None:
 
 
 def ready_ruleset() -> Ruleset:
-    """The shipped rules on an engine that we can also look at."""
+    """Return the shipped rules on an engine that can be saved."""
     return with_saved_engine(load_ruleset(), user_cache_folder())
 
 
 def measure(samples: list[Sample], rounds: int = ROUNDS) -> tuple[dict[str, object], list[Scanned]]:
-    """All figures, and what they come from."""
+    """Return all figures, and the scanned samples."""
     ruleset = ready_ruleset()
     scanned = list(scan_samples(samples, ruleset))
     figures = {"ruleset": ruleset.version, "samples": len(samples), **accuracy(scanned)}
@@ -152,25 +153,25 @@ def _shown(entry: Any) -> str:
 
 
 def print_samples(scanned: list[Scanned], show: str) -> None:
-    """Malicious skills that would be published, or benign ones that would not, worst first."""
+    """Print malicious skills that would be published, or benign ones that would not, by source and score."""
     wrong = [one for one in scanned if one.caught is not one.sample.is_malicious]
     wrong = [one for one in wrong if one.sample.is_malicious is (show == "missed")]
     for one in sorted(wrong, key=lambda one: (one.sample.source, one.score, one.sample.id)):
         about = f"{one.sample.id} ({one.sample.source}, {one.sample.group}, {'; '.join(one.sample.categories)})"
         print(f"\n{one.score:3} {about}")
         for finding in sorted(one.report.findings, key=lambda finding: -finding.confidence)[:_SHOWN_FINDINGS]:
-            place = f"{finding.file}:{finding.line}"
-            print(f"      {finding.rule_id} {finding.severity} {finding.confidence:.2f} {place} {finding.excerpt}")
+            location = f"{finding.file}:{finding.line}"
+            print(f"      {finding.rule_id} {finding.severity} {finding.confidence:.2f} {location} {finding.excerpt}")
 
 
 def main() -> None:
-    """Print the figures; `--json` also writes them, with the score of every sample."""
+    """Print the figures; `--json` also writes them with the score of every sample."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--limit", type=int, help="only the first so many samples")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often the speed is measured")
-    parser.add_argument("--json", type=Path, help="write the figures here")
-    parser.add_argument("--show", choices=("missed", "alarms"), help="also list what was wrong")
+    parser.add_argument("--limit", type=int, help="maximum number of samples")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="number of speed measurements")
+    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    parser.add_argument("--show", choices=("missed", "alarms"), help="also list wrongly classified samples")
     options = parser.parse_args()
     figures, scanned = measure(read_corpus(options.corpus, options.limit), options.rounds)
     print_figures(figures)

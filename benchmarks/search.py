@@ -1,9 +1,9 @@
-"""Search and lists: half of all and 99 of 100 answers within so many milliseconds, and what of that is the bare SQL.
+"""Search and lists: median and 99th percentile in milliseconds, absolute and relative to the bare SQL.
 
     python -m benchmarks.search [100000 1000000] [--repeats 200]
 
-One database of the embedded PostgreSQL a size. Each operation is run with its own words each time; the same statements
-are then run again on a bare connection. `grows` compares the largest with the smallest.
+There is one database of the embedded PostgreSQL per size. Each operation runs with new words each time; the same
+statements are then run again on a bare connection. `grows` compares the largest size with the smallest.
 """
 
 import argparse
@@ -21,13 +21,12 @@ from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import Category
-from assay.model.skill import Tier
-from assay.model.skill_list import Filters, Sort
+from assay.model.skill import SkillFilters, SkillSort, Tier
 from assay.serve.skills.listing import read_listing
 from assay.serve.skills.query import SkillQuery
 from assay.serve.skills.search import read_skills
 from assay.store.database.database import Database, open_database
-from assay.store.database.embedded import Server
+from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from benchmarks.catalogue import COMMON, RARE, REAL, Catalogue, fill_catalogue
 from benchmarks.scale import a_server
@@ -39,13 +38,13 @@ SAMPLE = text(
     "SELECT skill.name, repository.owner, repository.name FROM skill TABLESAMPLE BERNOULLI (:percent) "
     "JOIN repository ON repository.id = skill.repository_id LIMIT 500"
 )
-# Made-up words of the vocabulary have only these letters in other orders.
+# Consonants only, so that random strings of them match no skill.
 MISS = "bcdfghjklmnpqrstvwxz"
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A filled database, and some of what is in it."""
+    """A filled database, and sample rows of it."""
 
     size: int
     url: str
@@ -56,7 +55,7 @@ class Filled:
 Operation = Callable[[AsyncConnection, Filled, random.Random], Awaitable[object]]
 
 
-def _search(words: Callable[[Filled, random.Random], str], filters: Filters = Filters()) -> Operation:
+def _search(words: Callable[[Filled, random.Random], str], filters: SkillFilters = SkillFilters()) -> Operation:
     async def read(db: AsyncConnection, filled: Filled, chance: random.Random) -> object:
         return await read_skills(db, SkillQuery(words(filled, chance), filters, limit=30))
 
@@ -75,11 +74,11 @@ async def _skill_page(db: AsyncConnection, filled: Filled, chance: random.Random
 
 
 async def _of_author(db: AsyncConnection, filled: Filled, chance: random.Random) -> object:
-    return await read_skills(db, SkillQuery(filters=Filters(author=chance.choice(filled.sample)[1]), limit=30))
+    return await read_skills(db, SkillQuery(filters=SkillFilters(author=chance.choice(filled.sample)[1]), limit=30))
 
 
 WORDS = REAL.split()
-# One line for each operation: add yours here.
+# One line per operation.
 OPERATIONS: dict[str, Operation] = {
     "word": _search(lambda _, chance: chance.choice(WORDS[30:])),
     "rare word": _search(lambda *_: RARE),
@@ -88,26 +87,28 @@ OPERATIONS: dict[str, Operation] = {
     "two words": _search(lambda _, chance: " ".join(chance.sample(WORDS[20:], 2))),
     "prefix": _search(lambda _, chance: chance.choice(WORDS[30:])[:4]),
     "two letters": _search(lambda _, chance: chance.choice(WORDS)[:2]),
-    "word in a category": _search(lambda _, chance: chance.choice(WORDS[10:]), Filters(category=Category.SECURITY)),
+    "word in a category": _search(
+        lambda _, chance: chance.choice(WORDS[10:]), SkillFilters(category=Category.SECURITY)
+    ),
     "name": _search(lambda filled, chance: chance.choice(filled.sample)[0]),
     "owner/repo": _search(lambda filled, chance: "/".join(chance.choice(filled.sample)[1:])),
     "repository part": _search(lambda filled, chance: chance.choice(filled.sample)[2][1:]),
     "miss": _search(lambda _, chance: "".join(chance.choices(MISS, k=9))),
     "typing mistake": _search(lambda _, chance: (word := chance.choice(WORDS[30:]))[:2] + "q" + word[2:]),
     "list": _list(SkillQuery(limit=30)),
-    "list by stars": _list(SkillQuery(sort=Sort.STARS, limit=30)),
-    "list of a category": _list(SkillQuery(filters=Filters(category=Category.DESIGN), limit=30)),
+    "list by stars": _list(SkillQuery(sort=SkillSort.STARS, limit=30)),
+    "list of a category": _list(SkillQuery(filters=SkillFilters(category=Category.DESIGN), limit=30)),
     "list of a rare tier by installs": _list(
-        SkillQuery(filters=Filters(tier=Tier.CERTIFIED), sort=Sort.INSTALLS, limit=30)
+        SkillQuery(filters=SkillFilters(tier=Tier.CERTIFIED), sort=SkillSort.INSTALLS, limit=30)
     ),
-    "list of a label": _list(SkillQuery(filters=Filters(labels=frozenset({"kubernetes"})), limit=30)),
+    "list of a label": _list(SkillQuery(filters=SkillFilters(labels=frozenset({"kubernetes"})), limit=30)),
     "list of an author": _of_author,
     "skill page": _skill_page,
 }
 
 
 async def measure(sizes: tuple[int, ...], repeats: int, warm_up: int = WARM_UP) -> dict[str, float]:
-    """All figures for all sizes."""
+    """Return all figures for all sizes."""
     results: dict[str, float] = {}
     async with a_server() as server, AsyncExitStack() as stack:
         catalogues = [await _open(stack, server, size) for size in sizes]
@@ -120,7 +121,7 @@ async def measure(sizes: tuple[int, ...], repeats: int, warm_up: int = WARM_UP) 
     return results
 
 
-async def _open(stack: AsyncExitStack, server: Server, size: int) -> Filled:
+async def _open(stack: AsyncExitStack, server: EmbeddedServer, size: int) -> Filled:
     admin = await asyncpg.connect(server.url)
     await admin.execute(f"CREATE DATABASE of_{size}")
     await admin.close()
@@ -130,7 +131,7 @@ async def _open(stack: AsyncExitStack, server: Server, size: int) -> Filled:
     await fill_catalogue(url, Catalogue(size))
     store = await stack.enter_async_context(open_database(url))
     async with store.snapshot() as db:
-        # All of a few, and some of many.
+        # Sample all rows of a small database, and some of a large one.
         found = await db.execute(SAMPLE, {"percent": min(100.0, 200_000 / size)})
         sample = [(row[0], row[1], row[2]) for row in found]
     return Filled(size, url, store, sample)
@@ -143,7 +144,7 @@ async def _compare(name: str, operation: Operation, filled: Filled, repeats: int
     try:
         for number in range(warm_up + repeats):
             async with filled.store.snapshot() as db:
-                with listen(filled.store) as statements:
+                with record_statements(filled.store) as statements:
                     started = time.perf_counter()
                     await operation(db, filled, chance)
                     taken = time.perf_counter() - started
@@ -165,18 +166,18 @@ async def _compare(name: str, operation: Operation, filled: Filled, repeats: int
 
 
 @contextmanager
-def listen(store: Database) -> Iterator[list[tuple[str, tuple[Any, ...]]]]:
-    """All statements of the block, with their values."""
+def record_statements(store: Database) -> Iterator[list[tuple[str, tuple[Any, ...]]]]:
+    """Record all SQL statements of the block, with their values."""
     seen: list[tuple[str, tuple[Any, ...]]] = []
 
-    def heard(_connection: Any, _cursor: Any, statement: str, values: Any, *_others: Any) -> None:
+    def record(_connection: Any, _cursor: Any, statement: str, values: Any, *_others: Any) -> None:
         seen.append((statement, values))
 
-    event.listen(store.engine.sync_engine, "before_cursor_execute", heard)
+    event.listen(store.engine.sync_engine, "before_cursor_execute", record)
     try:
         yield seen
     finally:
-        event.remove(store.engine.sync_engine, "before_cursor_execute", heard)
+        event.remove(store.engine.sync_engine, "before_cursor_execute", record)
 
 
 async def _replay(connection: asyncpg.Connection, statements: list[tuple[str, tuple[Any, ...]]]) -> float:
@@ -197,8 +198,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    given = parser.parse_args()
-    for name, value in asyncio.run(measure(tuple(sorted(given.sizes)), given.repeats)).items():
+    options = parser.parse_args()
+    for name, value in asyncio.run(measure(tuple(sorted(options.sizes)), options.repeats)).items():
         print(f"{name:60} {value:10.2f}")
 
 

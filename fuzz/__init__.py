@@ -1,1 +1,1 @@
-"""Programs that feed the code with what nobody would write; CONTRIBUTING.md says how to run them."""
+"""Fuzzers; CONTRIBUTING.md explains how to run them."""

@@ -1,9 +1,9 @@
-"""Fuzz the scanner: no bytes in any file make it fail, break a promise of its report, or part its two engines.
+"""Fuzz the scanner: no input may make it fail, break an invariant of reports, or make its two engines differ.
 
     python -m fuzz.scan FOLDER [options of libFuzzer]
 
-The folder keeps the inputs that reached new code; the specimens of all rules are put into it first. Needs atheris,
-which is no dependency of the project: install it in an environment of its own.
+The folder stores inputs that reached new code, starting with the specimens of all rules. Requires atheris, which is not
+a dependency of the project: install it in a separate environment.
 """
 
 import sys
@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["assay.scan"]):
 from tests.support.scan.promises import check_report
 
 from assay.model.source import Source
-from assay.scan.match.matcher import RegexEngine
+from assay.scan.match.engine import RegexEngine
 from assay.scan.ruleset import Ruleset, load_ruleset
 
 PATHS = (
@@ -46,22 +46,22 @@ COMMIT = "0" * 40
 
 
 def rulesets() -> tuple[Ruleset, Ruleset]:
-    """The rules on the best engine there is, and on the one that is everywhere."""
+    """Return the rules on the best available engine, and on the portable one."""
     best = load_ruleset()
     plain = replace(best, engine=RegexEngine(best.patterns))
-    # Building the matcher takes seconds, which are not the first input's.
+    # Build the matcher now: it takes seconds, which must not count for the first input.
     assert best.matcher
     return best, plain
 
 
 def a_source(data: bytes) -> Source:
-    """The files that these bytes stand for: of each, one byte that chooses its name, then its content."""
+    """Decode fuzz input into files: for each, one byte selects its name, and its content follows."""
     parts = data.split(NEXT_FILE)
     return Source({PATHS[part[0] % len(PATHS)] if part else PATHS[0]: part[1:] for part in parts}, COMMIT)
 
 
 def write_specimens(ruleset: Ruleset, folder: Path) -> None:
-    """Inputs to begin with, so that the fuzzer need not guess what a rule looks for."""
+    """Write the initial inputs, so that the fuzzer need not guess what rules match."""
     folder.mkdir(parents=True, exist_ok=True)
     for rule in ruleset.rules:
         for name, content in (("bad", rule.bad_content), ("benign", rule.benign_content)):
@@ -73,7 +73,7 @@ def write_specimens(ruleset: Ruleset, folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Fuzz until stopped, or as the options say."""
+    """Fuzz until stopped or until a limit of the options."""
     best, plain = rulesets()
     write_specimens(best, Path(arguments[1]))
 
