@@ -1,4 +1,4 @@
-"""The reference of the command line, made from the commands themselves."""
+"""The command line reference, generated from the commands."""
 
 import re
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from assay.cli.main import Commands
 from assay.cli.ui.lazy import load
 
 ESCAPED_BAR = "\\|"
-# Lines of a help that begin with a number and two spaces are a list.
+# Lines of a help text that start with a digit and two spaces become a list.
 LISTED = re.compile(r"^(\d)  ", re.MULTILINE)
 
 
 def command_reference() -> str:
-    """Every command with its own help, its arguments and its options."""
+    """Return a section per command with its help, arguments and options."""
     return "\n\n".join(_section(name, command) for name, command in all_commands())
 
 
 def all_commands() -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
-    """Each command by the words that call it; a group comes before its verbs."""
+    """Yield each command by its full name; a group comes before its subcommands."""
     for name, lazy in Commands.lazy_commands.items():
-        command = load(lazy.place)
+        command = load(lazy.target)
         yield f"assay {name}", command
         if isinstance(command, TyperGroup):
             for verb, each in command.commands.items():
@@ -29,7 +29,7 @@ def all_commands() -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
 
 
 def shown_params(command: TyperCommand | TyperGroup) -> Iterator[tuple[str, str]]:
-    """Arguments and options as they are typed, each with its help."""
+    """Yield arguments and options as they are typed, each with its help."""
     for each in command.params:
         if isinstance(each, TyperArgument):
             yield f"{each.metavar or each.name.upper()}{' …' if each.nargs == -1 else ''}", each.help or ""
@@ -39,6 +39,6 @@ def shown_params(command: TyperCommand | TyperGroup) -> Iterator[tuple[str, str]
 
 
 def _section(name: str, command: TyperCommand | TyperGroup) -> str:
-    rows = [f"| `{typed.replace('|', ESCAPED_BAR)}` | {told} |" for typed, told in shown_params(command)]
+    rows = [f"| `{typed.replace('|', ESCAPED_BAR)}` | {text} |" for typed, text in shown_params(command)]
     table = ["\n".join(["| | |", "|---|---|", *rows])] if rows else []
     return "\n\n".join([f"### `{name}`", LISTED.sub(r"- `\1` ", command.help or ""), *table])

@@ -1,12 +1,11 @@
-"""The table of the policy, as the code has it."""
+"""The policy table of `docs/policy.md`, generated from the code."""
 
 from assay.policy.policy import TABLE
 
 
 def policy_table() -> str:
-    """Every row in its order: when it holds, and what follows."""
     rows = [
-        f"| {number} | {row.when} | {row.decision.value if row.decision else 'the judge is asked'} "
+        f"| {number} | {row.when} | {row.decision.value if row.decision else 'run the judge'} "
         f"| {row.path.value if row.decision else ''} | `{row.code}` |"
         for number, row in enumerate(TABLE, 1)
     ]

@@ -1,4 +1,4 @@
-"""Pages on the rules of the scanner, made from the rules themselves: one a family, and an index."""
+"""Documentation pages of the rules, generated from the rules: one per family, and an index."""
 
 import re
 import unicodedata
@@ -10,16 +10,17 @@ from assay.scan.ruleset import Ruleset, load_ruleset
 
 INDEX = "README.md"
 INTRODUCTION = """\
-# The rules of the scanner
+# Scanner rules
 
-What the scanner looks for, by family. A rule reports what *is* there, with how bad it would be (severity) and how sure
-a match makes us (confidence); the policy decides what all findings of a skill mean together. `assay rules show ID` has
-the same on the command line, also by an id that a rule replaces, and `assay rules test FOLDER` tries rules of your own
-on their specimens: [Scanning skills](../scanning.md).
+All rules of the static scan, by family. A rule reports a match with its severity (the possible damage) and its
+confidence (the probability that the match is what it seems to be). The [policy](../policy.md) turns all findings of a
+skill into a verdict. `assay rules show ID` prints the same information on the command line, and also accepts an id that
+a rule replaces. `assay rules test FOLDER` tests your own rules on their specimens: see
+[Scanning skills](../scanning.md).
 
-These pages are generated from the rules. Specimens are shown and never meant: what is invisible in them is escaped.
+These pages are generated from the rules. The specimens are examples only; invisible characters in them are escaped.
 """
-# Letters and symbols by their category, and blank all the same.
+# Blank characters that Unicode classifies as letters or symbols.
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 SHOWN_CATEGORIES = "LNPS"
 CODE = re.compile(r"(`[^`]+`)")
@@ -27,7 +28,7 @@ BACKTICKS = re.compile(r"`{3,}")
 
 
 def rule_pages(ruleset: Ruleset | None = None) -> dict[str, str]:
-    """Each page by its file name."""
+    """Return each page by its file name."""
     rules = sorted((ruleset or load_ruleset()).rules, key=lambda rule: (rule.family, rule.id))
     families = {family: list(group) for family, group in groupby(rules, key=lambda rule: rule.family)}
     pages = {f"{family}.md": _page(family, group) for family, group in families.items()}
@@ -35,14 +36,14 @@ def rule_pages(ruleset: Ruleset | None = None) -> dict[str, str]:
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """Text that no Markdown of its own can break out of, and that hides nothing."""
+    """Return a code block that its content cannot close, with invisible characters escaped."""
     shown = visible(text.strip("\n"))
     fence = "`" * max([3, *(len(found) + 1 for found in BACKTICKS.findall(shown))])
     return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def visible(text: str) -> str:
-    """The same with everything escaped that a reader would not see, or not see as what it is."""
+    """Escape all characters that a reader would not see or would mistake for others."""
     return "".join(_visible(character) for character in text)
 
 
@@ -56,7 +57,7 @@ def _visible(character: str) -> str:
 def _index(families: dict[str, list[Rule]]) -> str:
     rows = [_row(rule) for rules in families.values() for rule in rules]
     links = [f"- [{_words(family)}]({family}.md): {len(rules)}" for family, rules in families.items()]
-    table = ["| rule | severity | looks for | replaces |", "|---|---|---|---|", *rows]
+    table = ["| rule | severity | detects | replaces |", "|---|---|---|---|", *rows]
     return "\n".join([INTRODUCTION, *links, "", *table, ""])
 
 
@@ -75,17 +76,17 @@ def _section(rule: Rule) -> str:
             f"## {rule.id}: {_inline(rule.title)}",
             "\n".join(_facts(rule)),
             _inline(rule.rationale),
-            f"**What to do.** {_inline(rule.remediation)}",
-            f"Found, in `{rule.specimen_file}`{_times(rule)}:",
+            f"**Remediation.** {_inline(rule.remediation)}",
+            f"Detected, in `{rule.specimen_file}`{_times(rule)}:",
             fenced(rule.bad),
-            "Not found:",
+            "Not detected:",
             fenced(rule.benign),
         ]
     )
 
 
 def _times(rule: Rule) -> str:
-    return f", {rule.specimen_times:,} times below itself" if rule.specimen_times > 1 else ""
+    return f", repeated {rule.specimen_times:,} times" if rule.specimen_times > 1 else ""
 
 
 def _facts(rule: Rule) -> Iterator[str]:
@@ -99,7 +100,7 @@ def _facts(rule: Rule) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    """Our own words on one line; nothing in them is taken for HTML, or for an edge of a table."""
+    """Return text on one line, with HTML and table delimiters escaped outside code."""
     parts = CODE.split(visible(" ".join(text.split())))
     parts[::2] = [part.replace("&", "&amp;").replace("<", "&lt;") for part in parts[::2]]
     return "".join(parts).replace("|", "\\|")
@@ -114,6 +115,6 @@ def _words(family: str) -> str:
 
 
 def _anchor(rule: Rule) -> str:
-    """As code hosts make it from the heading."""
+    """Return the anchor that code hosts derive from the heading."""
     heading = f"{rule.id}: {rule.title}".lower()
     return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
