@@ -13,14 +13,13 @@ help:  ## list the commands
 up: $(RUNTIME)  ## start everything on this machine and print the address
 	@exec $(BIN)/assay up
 
-# The tests run beside the type checker: both wait for input and output now and then.
+# More processes than cores: many of these tests wait for the database.
 check: $(DEV)  ## lint, check types, and run the tests that start no browser and no process of Assay
-	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync types quick
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync lint types quick
 
 .PHONY: quick
 quick: $(DEV)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 -m "not process and not browser" $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 -m "not process and not browser" $(ARGS)
 
 # Bytecode is cached even if PYTHONDONTWRITEBYTECODE is set, because the tests start hundreds of processes.
 test:  ## run all tests
