@@ -3,14 +3,27 @@
 One definition serves validation, encoding and documentation. The types of each noun are in its own `json.py`.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
-from types import SimpleNamespace
-from typing import Self
+from functools import cache
+from typing import Any, Self
 
 import msgspec
+import msgspec.inspect
 
 # Body limit of requests that carry a few fields.
 LARGEST_REQUEST_BYTES = 64 * 1024
+SCALARS = (
+    msgspec.inspect.BoolType,
+    msgspec.inspect.IntType,
+    msgspec.inspect.FloatType,
+    msgspec.inspect.StrType,
+    msgspec.inspect.NoneType,
+    msgspec.inspect.EnumType,
+    msgspec.inspect.LiteralType,
+    msgspec.inspect.DateTimeType,
+    msgspec.inspect.UUIDType,
+)
 
 
 class View(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -22,10 +35,28 @@ class View(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
         Nested values are converted to the declared types, so a list of dataclasses may become a list of views.
         """
-        if not fields:
-            return msgspec.convert(value, cls, from_attributes=True)
-        values = {name: fields[name] if name in fields else getattr(value, name) for name in cls.__struct_fields__}
-        return msgspec.convert(SimpleNamespace(**values), cls, from_attributes=True)
+        scalars, nested = _fields_by_kind(cls)
+        for name in scalars:
+            if name not in fields:
+                fields[name] = getattr(value, name)
+        for name, kind in nested:
+            given = fields[name] if name in fields else getattr(value, name)
+            fields[name] = msgspec.convert(given, kind, from_attributes=True)
+        return cls(**fields)
+
+
+@cache
+def _fields_by_kind(view: type[View]) -> tuple[Sequence[str], Sequence[tuple[str, Any]]]:
+    """Return the scalar fields, which need no conversion, and the other fields with their types."""
+    fields = msgspec.structs.fields(view)
+    scalars = [field.name for field in fields if _is_scalar(msgspec.inspect.type_info(field.type))]
+    return scalars, [(field.name, field.type) for field in fields if field.name not in scalars]
+
+
+def _is_scalar(info: msgspec.inspect.Type) -> bool:
+    if isinstance(info, msgspec.inspect.UnionType):
+        return all(_is_scalar(each) for each in info.types)
+    return isinstance(info, SCALARS)
 
 
 class Body(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

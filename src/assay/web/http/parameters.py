@@ -4,12 +4,12 @@ give a wrong answer.
 The parameters of a list are declared once, as a dataclass that the API handler, the page and the degraded answer share.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from http import HTTPStatus
-from typing import Any, TypeVar
-from urllib.parse import unquote_to_bytes
+from typing import Any, ClassVar, TypeVar
+from urllib.parse import unquote_plus
 
 from litestar import Request
 from litestar.di import NamedDependency, Provide
@@ -25,16 +25,18 @@ from assay.model.errors import Invalid
 Parameters = TypeVar("Parameters")
 # The type of a handler's `params`, as `Params[SkillListParameters]`; see `parameters`.
 Params = NamedDependency[SkipValidation[Parameters]]
-# Only links set these, so a blank value is a mistake instead of an empty form field.
-LINK_PARAMETERS = (b"category", b"cursor")
 
 
 class FormRequest(Request[Any, Any, Any]):
     """A request to a page with a filter form: browsers also send empty fields, which are dropped here."""
 
+    # Parameters that only links set, so that a blank value is a mistake and not an empty field.
+    set_by_links: ClassVar[frozenset[str]] = frozenset({"cursor"})
+
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        fields = set(query_names(scope["route_handler"]).values()) - self.set_by_links
         pairs = scope["query_string"].split(b"&")
-        scope["query_string"] = b"&".join(pair for pair in pairs if not _is_blank_field(pair))
+        scope["query_string"] = b"&".join(pair for pair in pairs if not _is_blank(pair, fields))
         super().__init__(scope, receive, send)
 
 
@@ -47,7 +49,7 @@ def read_parameters(request: Request[Any, Any, Any], kind: type[Parameters]) -> 
     """Read the parameters that the route declares with this dataclass, validated as they are for its handler."""
     model = request.route_handler.resolve_dependencies()["params"].signature_model
     names, query, values = query_names(request.route_handler), request.query_params, {}
-    for field in (each for each in fields(kind) if each.init):  # type: ignore[arg-type]
+    for field in (each for each in fields(kind) if each.init):
         name = names[field.name]
         if name in query:
             values[field.name] = query[name]
@@ -123,6 +125,10 @@ def _body_type(handler: HTTPRouteHandler) -> RequestEncodingType | None:
     return RequestEncodingType(kwarg.media_type) if isinstance(kwarg, BodyKwarg) else None
 
 
-def _is_blank_field(pair: bytes) -> bool:
+def _is_blank(pair: bytes, fields: Collection[str]) -> bool:
     name, _, value = pair.partition(b"=")
-    return name not in LINK_PARAMETERS and not unquote_to_bytes(value.replace(b"+", b" ")).strip()
+    return _decoded(name) in fields and not _decoded(value).strip()
+
+
+def _decoded(text: bytes) -> str:
+    return unquote_plus(text.decode("latin-1"))

@@ -55,6 +55,12 @@ SORTS = {
 }
 
 
+class QueueFormRequest(FormRequest):
+    """A request to the queue page, whose tabs set the category."""
+
+    set_by_links = FormRequest.set_by_links | {"category"}
+
+
 class SubmissionAction(StrEnum):
     FRONT = "front"
     BACK = "back"
@@ -71,7 +77,7 @@ class ReasonForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     "/queue",
     opt=PUBLIC | degraded(queue_page),
     dependencies=parameters(QueuePageParameters),
-    request_class=FormRequest,
+    request_class=QueueFormRequest,
     include_in_schema=False,
 )
 async def queue(

@@ -1,6 +1,7 @@
 """JSON of listings, lists and searches of the catalogue."""
 
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -58,6 +59,10 @@ class SkillView(View, frozen=True):
     github_stars: int | None
     created_at: datetime
     updated_at: datetime
+
+
+SAME_FIELDS = tuple(name for name in SkillView.__struct_fields__ if name in Skill.__slots__)
+copy_fields = attrgetter(*SAME_FIELDS)
 
 
 class ListedSkillView(SkillView, frozen=True):
@@ -276,9 +281,10 @@ def present_catalogue_stats(stats: CatalogueStats) -> CatalogueStatsView:
 
 
 def _skill_fields(skill: Skill, web_url: str) -> dict[str, Any]:
-    """Return the fields of SkillView whose names or types differ from those of a skill."""
+    """Return the fields of SkillView. Copied without `View.of`, because lists do this for every row."""
     owner, repo, slug = skill.name.split("/")
     return {
+        **dict(zip(SAME_FIELDS, copy_fields(skill), strict=True)),
         "repo_url": repository_url(skill.repository, web_url),
         "owner_slug": owner,
         "repo_slug": repo,
@@ -292,9 +298,11 @@ def _skill_fields(skill: Skill, web_url: str) -> dict[str, Any]:
 
 def _present_listed(listing: Listing, text: tuple[str, str] | None, web_url: str) -> ListedSkillView:
     skill = listing.skill
-    return ListedSkillView.of(
-        skill,
+    return ListedSkillView(
         **_skill_fields(skill, web_url),
+        category=skill.category,
+        labels=list(skill.labels),
+        installs=skill.installs,
         vskill_installs=skill.installs,
         trending_score_7d=skill.trending_7d,
         trending_score_30d=skill.trending_30d,
@@ -319,10 +327,13 @@ def _present_fork(fork: Fork, web_url: str) -> ForkView:
 
 def _present_hit(hit: Hit, web_url: str) -> SkillHitView:
     skill, block = hit.skill, hit.block
-    return SkillHitView.of(
-        skill,
+    return SkillHitView(
         **_skill_fields(skill, web_url),
+        category=skill.category,
+        labels=list(skill.labels),
         vskill_installs=skill.installs,
+        trending_7d=skill.trending_7d,
+        trending_30d=skill.trending_30d,
         alternate_repos=[_present_alternate(each, web_url) for each in hit.listed.alternates],
         is_tainted=False,
         is_blocked=block is not None,

@@ -1,5 +1,5 @@
 // Live updates: subscribes to the event stream named by <main data-stream>. On each event, fetches the page again and
-// patches the differences in cursor, so that focus, selection, scroll position and typed text are preserved.
+// patches the differences in place, so that focus, selection, scroll position and typed text are preserved.
 "use strict";
 
 (() => {
