@@ -5,7 +5,10 @@ from collections.abc import Awaitable, Iterable
 
 
 async def wait_or_stop(event: asyncio.Event, seconds: float) -> bool:
-    """Wait until `event` is set, at most `seconds`; return whether it is set. Always yields to the event loop."""
+    """Wait until `event` is set, at most `seconds`; return whether it is set.
+
+    Yields to the event loop unless the event is already set.
+    """
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             return await event.wait()

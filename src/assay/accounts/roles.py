@@ -1,4 +1,4 @@
-"""The administrator role: local accounts keep it until disabled, GitHub accounts while the settings list them."""
+"""The administrator role. Local accounts have it until disabled, GitHub accounts while the settings list them."""
 
 from collections.abc import Collection
 from dataclasses import replace

@@ -43,7 +43,7 @@ def open_model_key(file: Path) -> ModelKey:
 
 
 def rotate_keys(files: KeyFiles) -> SigningKeys:
-    """Replace the keys. The old ones are kept beside them, named by their ids, so that a rotation can be undone."""
+    """Replace the keys. The old files are kept, named by key id, so that a rotation can be undone."""
     before = open_keys(files)
     for file, number in ((files.hallmark, before.hallmark.id), (files.model, before.model.id)):
         file.rename(file.with_name(f"{file.stem}-{number}{file.suffix}"))

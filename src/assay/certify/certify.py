@@ -1,4 +1,4 @@
-"""Certificates: the tier, score and signatures of one content."""
+"""Certificates: the tier, score and signatures of a skill's content."""
 
 from datetime import datetime
 
@@ -33,7 +33,7 @@ def certify(
     *,
     review: Review | None = None,
 ) -> Certificate:
-    """Certify a content of which only the manifest is at hand."""
+    """Certify content of which only the manifest is available."""
     judgement, verdict = assessment.judgement, assessment.verdict
     scans: list[dict[str, object]] = [
         {

@@ -22,7 +22,7 @@ PAGE = 500
 
 
 def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
-    """List the published skills that a ruleset would refuse, without changing them.
+    """List the published skills that a ruleset would not approve, without changing them.
 
     Without --ruleset, this applies the built-in rules of this release and those in ASSAY_RULESET: run it before you
     upgrade the workers. It resumes if interrupted.
@@ -43,7 +43,7 @@ def replay(ruleset: RulesetFolder = None, as_json: AsJson = False) -> None:
             console, f"{flip.name} {flip.version}: {flip.decision}, {flip.score_now} → {flip.score}. {flip.reason}"
         )
     unreadable = f", {done.unreadable:,} could not be read" if done.unreadable else ""
-    print(f"{len(flips):,} published skills would be refused; {done.scanned:,} contents scanned now{unreadable}.")
+    print(f"{len(flips):,} published skills would no longer be approved; {done.scanned:,} scanned now{unreadable}.")
 
 
 async def _replay(config: Settings, rules: Ruleset) -> tuple[Replayed, list[Flip]]:

@@ -37,7 +37,7 @@ async def _work(config: Settings, *, supervised: bool) -> None:
     async with open_app(config, application="assay worker") as app, open_tools(app) as tools:
         jobs = periodic_jobs(watch_limits(config), app.clock, app.ruleset.version)
         # One connection per periodic job, so that none waits for another or for the pipeline.
-        pool = PoolOptions(size=len(jobs), application="assay periodic jobs")
+        pool = PoolOptions(size=len(jobs), application="assay chores")
         projector = PoolOptions(size=PROJECTOR_CONNECTIONS, application="assay projector")
         async with (
             open_database(app.database_url, pool) as maintenance,

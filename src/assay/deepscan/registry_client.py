@@ -66,7 +66,7 @@ class RegistryClient:
         await self._post("/api/v1/internal/release-sast-scan", body, dict[str, Any])
 
     async def content(self, digest: str) -> Source:
-        """Return the files of a content, verified against the digest."""
+        """Return the files of the content, verified against the digest."""
         return unpack(
             await self._request_with_retries("GET", f"/api/v1/internal/contents/{digest}", LARGEST_CONTENT), digest
         )

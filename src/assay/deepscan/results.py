@@ -56,7 +56,7 @@ async def accept_result(db: AsyncConnection, reported: ScanResult, now: datetime
 
 
 def certain_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that withdraw a content without a review."""
+    """Return the findings that withdraw content without a review."""
     return [each for each in findings if each.severity is Severity.CRITICAL and each.confidence >= HIGH_CONFIDENCE]
 
 
@@ -78,14 +78,16 @@ async def _matching_scan(db: AsyncConnection, reported: ScanResult) -> DeepScan:
         raise Conflict("There is no such dispatched scan.", code="scan_not_dispatched")
     scan, node_id, lease = found
     if (scan.content_digest, scan.commit, scan.tool) != (reported.content_digest, reported.commit, reported.tool):
-        raise Conflict("The scan was dispatched for another content, commit or tool.", code="result_does_not_match")
+        raise Conflict(
+            "The scan was dispatched for different content, or another commit or tool.", code="result_does_not_match"
+        )
     if scan.status not in RESULTS and (node_id, lease) != (reported.node_id, reported.lease):
         raise Conflict("The scan is no longer leased to this node.", code="lease_lost")
     return scan
 
 
 async def _withdraw(db: AsyncConnection, scan: DeepScan, certain: Sequence[Finding], now: datetime) -> list[str]:
-    """Block a content, which withdraws every version of it; return the names of the listings."""
+    """Block this content, which withdraws every version of it; return the names of the listings."""
     target = BlocklistTarget(content_digest=scan.content_digest)
     if await check_blocklist(db, target) is not None:
         return []

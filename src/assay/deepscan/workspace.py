@@ -35,7 +35,7 @@ SUPPRESSION_COMMENTS = re.compile(
 
 @dataclass(frozen=True)
 class SkillFiles:
-    """The files of one content."""
+    """The files of a skill."""
 
     digest: str
     files: Mapping[str, bytes]

@@ -34,7 +34,7 @@ TICK_SECONDS, MIN_PAUSE_SECONDS, OUTAGE_PAUSE_SECONDS = 5.0, 0.01, 5.0
 OUTAGES = (Unavailable, Conflict, TimeoutError)
 # Maximum age of the time at which the copy was last known to be complete.
 FRESH = timedelta(seconds=5)
-# The index is a cache: rebuilding it takes at most 1/50 of the time, with a pause of at most ten minutes.
+# The index is a cache: spend at most 1/50 of the time rebuilding it, but never wait more than ten minutes.
 INDEX_PAUSE_SECONDS, INDEX_SHARE, MAX_INDEX_PAUSE_SECONDS = 5.0, 50, 600.0
 
 

@@ -23,8 +23,8 @@ FORMAT = b"ASSAYPK1"
 HEADER = struct.Struct(">8s32sQ")
 CHUNK_BYTES = 1 << 20
 MAX_ENTRIES = 2_000
-# Evict after adding this fraction of the capacity.
-EVICT_FRACTION = 20
+# Evict each time 1/20 of the capacity has been added.
+EVICT_DIVISOR = 20
 SUFFIX, UNFINISHED = ".pack", ".part"
 # An unfinished file that is older than this belongs to a dead process.
 ABANDONED_SECONDS = 3600
@@ -92,7 +92,7 @@ class ArchiveCache:
         added = self._added
         added.files += 1
         added.size_bytes += archive.size_bytes
-        if added.files * EVICT_FRACTION >= MAX_ENTRIES or added.size_bytes * EVICT_FRACTION >= self.size_bytes:
+        if added.files * EVICT_DIVISOR >= MAX_ENTRIES or added.size_bytes * EVICT_DIVISOR >= self.size_bytes:
             added.files = added.size_bytes = 0
             self._evict()
 

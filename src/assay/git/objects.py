@@ -31,7 +31,7 @@ class GitEntry:
 
     @property
     def is_file(self) -> bool:
-        """True if it has content, which includes symbolic links but not submodules."""
+        """True for anything with content: files and symbolic links, but not submodules."""
         return self.mode != "160000"
 
 

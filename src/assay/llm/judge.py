@@ -85,7 +85,7 @@ class Judge:
         return PROMPT
 
     async def judge(self, source: Source, report: Report, *, since: datetime) -> Judgement:
-        """Judge a content and store the judgement. Raises ScannerError while the judge fails.
+        """Judge some content and store the judgement. Raises ScannerError while the judge fails.
 
         After `patience`, counted from the first failure but not before `since`, return a judgement with the error, so
         that a reviewer decides.

@@ -116,7 +116,7 @@ class Replay:
         try:
             report = await scanners.scan(await self.blobs.load(digest))
         except (NotFound, Unavailable) as error:
-            log.warning("Failed to replay a content", digest=digest, error=error.message)
+            log.warning("Failed to replay the rules on a skill", digest=digest, error=error.message)
             return False
         async with self.store.begin() as db:
             judged = await find_judgements(db, [digest], *self.judge) if self.judge else {}

@@ -67,7 +67,7 @@ class PublishedRescanner:
         async with self.store.begin() as db:
             due = await claim_rescans(db, limit=BATCH, held_seconds=LEASE_SECONDS)
         await for_each_bounded(
-            due, self._rescan, "Failed to rescan a content", at_once=AT_ONCE, name=lambda each: each.digest
+            due, self._rescan, "Failed to rescan published content", at_once=AT_ONCE, name=lambda each: each.digest
         )
         return len(due)
 

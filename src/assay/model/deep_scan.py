@@ -38,7 +38,7 @@ RESULTS = frozenset(DeepStatus) - WAITING
 
 @dataclass(frozen=True, slots=True)
 class DeepScan:
-    """A stored scan of one content by one tool, dispatched for `commit`."""
+    """A stored scan of a skill's content by one tool, dispatched for `commit`."""
 
     id: UUID
     content_digest: str
@@ -59,7 +59,7 @@ class DeepScan:
 
 @dataclass(frozen=True, slots=True)
 class DeepResult:
-    """The result of one tool for one content."""
+    """The result of one tool for a skill's content."""
 
     status: DeepStatus
     findings: tuple[Finding, ...] = ()

@@ -68,7 +68,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings and capabilities of one static scan of one content."""
+    """All findings and capabilities of one static scan."""
 
     engine: str
     ruleset: str

@@ -73,7 +73,7 @@ class ReviewDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A reviewer's decision about one content, limited to the findings that were `seen`."""
+    """A reviewer's decision about one skill's content, limited to the findings that were `seen`."""
 
     ruling: ReviewDecision
     reason: str
@@ -93,7 +93,7 @@ def finding_key(finding: Finding) -> str:
 
 
 class SuppressionScope(StrEnum):
-    """The scope of a suppression: one content in any listing, or one skill across versions."""
+    """The scope of a suppression: the same content in any listing, or one skill across versions."""
 
     CONTENT = "content"
     SKILL = "skill"
@@ -143,7 +143,7 @@ RESUBMIT_STEP = "Change what the reviewer names, then submit the skill again."
 
 @dataclass(frozen=True, slots=True)
 class HumanDecisions:
-    """The latest review of a content, and the active and ended suppressions of its findings."""
+    """The latest review of some content, and the active and ended suppressions of its findings."""
 
     review: Review | None = None
     suppressions: tuple[Suppression, ...] = ()

@@ -42,7 +42,7 @@ class ListingStatus(StrEnum):
     LIVE = "live"
     # Hidden by its owner.
     UNLISTED = "unlisted"
-    # No version is left that may be used.
+    # No usable version is left.
     WITHDRAWN = "withdrawn"
     BLOCKED = "blocked"
     # The repository no longer exists.
@@ -99,7 +99,7 @@ class TrustTier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The signed result of an examination of one content."""
+    """The signed result of an examination."""
 
     tier: Tier
     method: Method

@@ -60,7 +60,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The checked result of one model and one prompt for one content."""
+    """The checked result of one model and one prompt for a skill's content."""
 
     engine: str
     # Digest of the prompt texts.
@@ -113,7 +113,7 @@ class Path(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Score, outcome, decision and path for one content; `reason` is set unless the decision is to approve."""
+    """Score, outcome, decision and path for a skill's content; `reason` is set unless the decision is to approve."""
 
     score: int
     outcome: Outcome
@@ -134,7 +134,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A stored scan of one content. A scan with outcome ERROR has no score and no decision."""
+    """A stored scan of a skill's content. A scan with outcome ERROR has no score and no decision."""
 
     id: int
     tier: int

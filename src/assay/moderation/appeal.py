@@ -35,7 +35,7 @@ async def file_appeal(db: AsyncConnection, submission_id: UUID, text: str, calle
     new = Appeal(new_id(), submission_id, examined.digest, statement, caller.name, clock.now())
     if not await add_appeal(db, new):
         raise Conflict(
-            "You have already appealed for these files. Change them and submit the skill again.", code="appealed"
+            "These files have already been appealed. Change them and submit the skill again.", code="appealed"
         )
     await enforce_rate_limit(db, DAILY_LIMIT, str(caller.account_id or caller.name), clock.now())
     if submission.state is not State.NEEDS_REVIEW:

@@ -45,7 +45,8 @@ def normalise_target(target: BlocklistTarget) -> BlocklistTarget:
     name = slug_of(target.skill_name) if target.skill_name else None
     if target.content_digest is not None and (repository or name):
         raise Invalid(
-            "contentDigest blocks a content in every repository; leave out repository and skillName.", code="bad_target"
+            "contentDigest blocks this content in every repository; leave out repository and skillName.",
+            code="bad_target",
         )
     if repository is not None and repository.count("/") != 1:
         raise Invalid("repository must look like owner/name.", code="bad_target")

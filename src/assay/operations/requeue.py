@@ -1,4 +1,4 @@
-"""Requeueing of submissions, by id or by filter."""
+"""Requeue submissions by id or by filter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ REQUEUEABLE = frozenset(
         State.ON_HOLD,
     }
 )
-# Priority behind new submissions, so that bulk requeueing does not delay them.
+# Priority behind new submissions, so that bulk requeuing does not delay them.
 BEHIND_NEW = -10
 
 

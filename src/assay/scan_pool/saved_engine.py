@@ -85,7 +85,7 @@ def saved_engine_path(ruleset: Ruleset, folder: Path) -> Path:
 
 
 def _added(ruleset: Ruleset) -> list[Pattern] | None:
-    """Return the few patterns that a ruleset adds to the bundled ones; None if there are none or it is unrelated."""
+    """Return the patterns that a ruleset adds to the bundled ones; None if it adds none or too many."""
     if ruleset.patterns == load_ruleset().patterns:
         return None
     bundled = set(map(_engine_key, load_ruleset().patterns))

@@ -26,7 +26,9 @@ class GitHubSettings(SettingsGroup):
     )
     github_api_url: HttpUrl = Field("https://api.github.com", description="URL of GitHub's REST API.")
     github_raw_url: HttpUrl = Field("https://raw.githubusercontent.com", description="URL of GitHub's raw files.")
-    github_codeload_url: HttpUrl = Field("https://codeload.github.com", description="URL of GitHub's archives.")
+    github_codeload_url: HttpUrl = Field(
+        "https://codeload.github.com", description="Base URL for downloading repository archives from GitHub."
+    )
     github_web_url: HttpUrl = Field(
         "https://github.com", description="URL of GitHub's website, with which accepted repository URLs start."
     )

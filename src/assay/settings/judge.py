@@ -61,5 +61,5 @@ class JudgeSettings(SettingsGroup):
 
     @property
     def llm_budget_micros(self) -> int | None:
-        """The daily budget in millionths."""
+        """The daily budget in millionths of the currency unit; None means unlimited."""
         return None if self.llm_daily_budget is None else round(self.llm_daily_budget * 1_000_000)

@@ -73,7 +73,7 @@ async def _mirror(url: str, folder: MirrorFolder, every_seconds: float | None, t
             progress.changes += applied.changes
             progress.contents += applied.contents
             if applied.changes:
-                totals = f"{progress.changes:,} changes, {progress.contents:,} contents fetched and verified"
+                totals = f"{progress.changes:,} changes, {progress.contents:,} skill folders fetched and verified"
                 print_note(f"At serial {state.serial}: {totals}.")
             if not applied.has_more:
                 if every_seconds is None:

@@ -65,7 +65,7 @@ class MirrorFolder:
         (self.root / self._skill(name)).unlink(missing_ok=True)
 
     def has_content(self, digest: str) -> bool:
-        """Return whether a content is stored; contents are verified before they are saved."""
+        """Return whether the content is stored; it is verified before it is saved."""
         return (self.root / self._content(digest)).exists()
 
     def save_content(self, digest: str, archive: bytes) -> None:

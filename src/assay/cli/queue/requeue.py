@@ -108,4 +108,6 @@ def _print(done: ReprocessedResponse, *, is_dry_run: bool) -> None:
         return
     print_line(console, f"{done.requeued:,} requeued.")
     if done.remaining:
-        print_line(console, f"{done.remaining:,} are being processed and were not requeued: run the command again.")
+        print_line(
+            console, f"{done.remaining:,} were locked by another request and not requeued: run the command again."
+        )

@@ -146,15 +146,15 @@ async def wait_for_all(registry: Registry, results: Sequence[SubmitResult], time
         try:
             await follow(registry, followed, timeout_seconds)
         except asyncio.CancelledError:
-            _print_how_to_resume(registry, followed, "Stopped waiting.")
+            _print_how_to_check_later(registry, followed, "Stopped waiting.")
             raise
     if followed.undecided:
-        _print_how_to_resume(registry, followed, f"Not decided after {timeout_seconds} s; is a worker running?")
+        _print_how_to_check_later(registry, followed, f"Not decided after {timeout_seconds} s; is a worker running?")
     responses = {**followed.decided, **await read_details(registry, followed.undecided)}
     return {each: responses[each] for each in names}
 
 
-def _print_how_to_resume(registry: Registry, followed: FollowedSubmissions, reason: str) -> None:
+def _print_how_to_check_later(registry: Registry, followed: FollowedSubmissions, reason: str) -> None:
     ids = followed.undecided
     pending = "1 submission is" if len(ids) == 1 else f"{len(ids):,} submissions are"
     print_note(f"{reason} {pending} still in progress. Check later at {registry.base_url}/queue, or with:")

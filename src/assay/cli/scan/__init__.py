@@ -1,1 +1,1 @@
-"""`assay scan`: the registry's scanner for authors and continuous integration, without a registry."""
+"""`assay scan`: run the registry's scanner locally or in CI, without a registry."""

@@ -2,7 +2,7 @@
 
 from assay.model.finding import Finding, Severity
 
-# The policy does not approve a content with findings of this family.
+# The policy does not approve content with findings of this family.
 UNEXAMINED = "unexamined"
 
 

@@ -13,7 +13,7 @@ def decode_base64(text: str) -> str:
 
 
 def bytes_of_base64(data: bytes) -> bytes:
-    """Decode base64; missing padding is accepted, as decoders do."""
+    """Decode base64; like most decoders, accept missing padding."""
     data = b"".join(data.split())[: _LIMIT * 2].translate(bytes.maketrans(b"-_", b"+/"))
     try:
         return base64.b64decode(data + b"=" * (-len(data) % 4), validate=True)

@@ -171,7 +171,7 @@ def decode_value(name: str, value: ProgramValue, line: int) -> ProgramValue:
 
 
 def character(value: ProgramValue, line: int) -> ProgramValue:
-    """Evaluate `chr()`. Letters written as numbers count as decoded, because that hides them."""
+    """Evaluate `chr()`. Characters written as numbers count as decoded, because this hides the text."""
     number = value.known_text
     text = chr(int(number)) if number and number.isdigit() and len(number) < 7 and int(number) < 0x110000 else ""
     return ProgramValue((text,) if text else (), value.taints | {Taint(line, TaintOrigin.DECODED, "chr")})

@@ -1,4 +1,4 @@
-"""The SKILL.md of a content as clients compare it: by text rather than bytes."""
+"""The SKILL.md of a version as clients compare it: by text rather than bytes."""
 
 import hashlib
 
@@ -19,6 +19,6 @@ def sha_of(skill_md: bytes) -> str:
 
 
 async def load_skill_text(blobs: Blobs, digest: str) -> tuple[str, str]:
-    """Return the normalised SKILL.md of a content and its SHA-256."""
+    """Return the normalised SKILL.md of some content and its SHA-256."""
     content = await blobs.read_file(digest, SKILL_MD)
     return normalised(content), sha_of(content)

@@ -44,7 +44,7 @@ class Update:
 
     @property
     def is_available(self) -> bool:
-        """Return whether there is another version; equal text with another number does not count."""
+        """Return whether another version is available; the same text under another number does not count."""
         return self.skill is not None and self.skill.current_version != self.installed.version and not self.is_same_text
 
     @property

@@ -1,4 +1,4 @@
-"""Reviews, and all human decisions about a content."""
+"""Reviews, and all human decisions about some content."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -57,7 +57,7 @@ async def find_human_decisions(db: AsyncConnection, contents: Sequence[tuple[Sub
 
 
 async def find_approvals(db: AsyncConnection, digest: str) -> dict[UUID, Review]:
-    """Return the last review of a content for each listing, if it is an approval."""
+    """Return the last review of the content for each listing, if it is an approval."""
     statement = (
         select(submitted.c.skill_id, *COLUMNS)
         .join_from(review, submitted, submitted.c.id == review.c.submission_id)

@@ -1,4 +1,4 @@
-"""Raised alarms: one row per condition, from when it is noticed until it is over."""
+"""Active alarms: one row per condition, from its detection until it clears."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -224,9 +224,7 @@ async def _update_row(
 
 def source_replaced_error(name: RepositoryName) -> NotFound:
     """Return the error for a name that now leads to another repository than the one listed by it."""
-    return NotFound(
-        f"{name} is now a different repository from the one that is listed here by this name.", code="source_replaced"
-    )
+    return NotFound(f"{name} is no longer the repository that is listed here under this name.", code="source_replaced")
 
 
 async def find_by_host_id(db: AsyncConnection, host: Host, host_id: int) -> Repository | None:

@@ -12,7 +12,7 @@ from assay.store.tables import content, scan
 
 
 async def list_files(db: AsyncConnection, digest: str) -> list[FileEntry]:
-    """Return the files of a content in path order; empty if the digest is unknown."""
+    """Return the files with this content digest in path order; empty if the digest is unknown."""
     return (await find_files(db, [digest])).get(digest, [])
 
 

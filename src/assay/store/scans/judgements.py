@@ -109,7 +109,7 @@ async def save_judgement(db: AsyncConnection, judgement: Judgement, verdict: Ver
 async def record_judge_error(
     db: AsyncConnection, digest: str, engine: str, prompt: str, paid: Usage, *, has_code: bool, problem: str
 ) -> datetime | None:
-    """Record that the judge failed on a content, and the cost. Returns the time of the first failure, or None if a
+    """Record that the judge failed on this content, and the cost. Returns the time of the first failure, or None if a
     judgement has been stored since.
     """
     values = {

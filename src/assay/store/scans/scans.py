@@ -124,7 +124,7 @@ async def find_reports(
 
 
 async def list_scans(db: AsyncConnection, digest: str) -> list[Scan]:
-    """Return all scans of a content with their findings, newest first."""
+    """Return all scans of the content with their findings, newest first."""
     return (await list_all_scans(db, [digest])).get(digest, [])
 
 

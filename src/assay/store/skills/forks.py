@@ -14,7 +14,7 @@ from assay.model.skill import Skill
 from assay.store.skills.skills import IS_LIVE, SKILLS, skill_of
 from assay.store.tables import repository, skill, skill_version
 
-# Maximum number of forks returned for a content, including the canonical one.
+# Maximum number of forks returned for the same content, including the canonical one.
 MAX_FORKS = 20
 _RANK = func.row_number().over(
     partition_by=skill_version.c.content_digest,

@@ -16,7 +16,7 @@ from assay.store.skills.search_text import escape_like
 from assay.store.submissions.walks import MAX_SCANNED, IndexRange
 from assay.store.tables.base import quoted
 
-# Time limit for searching names; a text that takes longer is too common to be looked up.
+# Time limit for name searches; a text that takes longer is too common to search for.
 NAME_SEARCH_MILLISECONDS = 300
 # Without three letters or digits in a row, the trigram index would be read completely.
 HAS_TRIGRAM = re.compile(r"[^\W_]{3}")

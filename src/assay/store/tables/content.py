@@ -62,7 +62,7 @@ scan = Table(
     one_of("decision", Decision),
     CheckConstraint("tier BETWEEN 1 AND 3", name="tier"),
     CheckConstraint("score BETWEEN 0 AND 100", name="score"),
-    # A failed scan has no verdict; a successful one has.
+    # A successful scan has a verdict; a failed one does not.
     CheckConstraint("(outcome = 'ERROR') = (score IS NULL)", name="error_is_no_verdict"),
 )
 

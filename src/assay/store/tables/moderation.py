@@ -150,7 +150,7 @@ blocklist_entry = Table(
     CheckConstraint("reason <> '' AND added_by <> ''", name="said"),
     CheckConstraint("num_nulls(lifted_at, lifted_by, lifted_reason) IN (0, 3)", name="lifted"),
     CheckConstraint("repository = lower(repository) AND skill_name = lower(skill_name)", name="lower_case"),
-    # One kind of target: a content; a repository or a skill in it; or a name everywhere.
+    # One kind of target: content; a repository or a skill in it; or a name everywhere.
     CheckConstraint(
         "CASE WHEN everywhere THEN skill_name IS NOT NULL AND num_nonnulls(content_digest, repository) = 0"
         " WHEN content_digest IS NOT NULL THEN num_nonnulls(repository, skill_name) = 0"

@@ -1,4 +1,4 @@
-"""Changes of the status of listings and versions. Each function writes its change record.
+"""Status changes of listings and versions. Each function writes its change record.
 
 The caller locks the listing first (`skills/locks.py`).
 """

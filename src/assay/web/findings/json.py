@@ -72,7 +72,7 @@ class CostView(View, frozen=True):
 
 
 class ScanView(View, frozen=True):
-    """One scan of a content. `outcome` ERROR means that the scanner failed, which is not a verdict; `problem` says how.
+    """One scan of a skill. `outcome` ERROR means that the scanner failed, which is not a verdict; `problem` says how.
 
     A scan is `stale` if it was made with an earlier ruleset; the content will be scanned again. A judgement (tier 2)
     also has the `model` that answered, its cost, and its `rulings` on the findings of the static scan; its `ruleset`

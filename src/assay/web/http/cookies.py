@@ -67,7 +67,7 @@ def require_same_origin(connection: Connection) -> None:
 def refuse_cross_site(connection: Connection) -> None:
     """Raise Forbidden if the browser states that the request comes from another site; for requests without cookies."""
     if _is_same_origin(connection) is False:
-        raise Forbidden("This request comes from a page of another site.", code="cross_site")
+        raise Forbidden("This request was sent from another site.", code="cross_site")
 
 
 def own_origins(connection: Connection) -> frozenset[str]:

@@ -49,7 +49,7 @@ def read_parameters(request: Request[Any, Any, Any], kind: type[Parameters]) -> 
     """Read the parameters that the route declares with this dataclass, validated as they are for its handler."""
     model = request.route_handler.resolve_dependencies()["params"].signature_model
     names, query, values = query_names(request.route_handler), request.query_params, {}
-    for field in (each for each in fields(kind) if each.init):
+    for field in (each for each in fields(kind) if each.init):  # type: ignore[arg-type]
         name = names[field.name]
         if name in query:
             values[field.name] = query[name]

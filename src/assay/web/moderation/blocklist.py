@@ -124,7 +124,7 @@ router = Router(
     "/", summary="Add a blocklist entry", status_code=HTTP_200_OK, responses=problems(400, 401, 403, 409, 413, 415, 503)
 )
 async def add_to_blocklist(assay: Assay, caller: CalledBy, data: JSONBody[BlockBody]) -> BlockedView:
-    """Block a content, a repository, one skill of it, or a name everywhere.
+    """Block specific content, a repository, one skill of it, or a name everywhere.
 
     When the response arrives, matching listings are no longer published, and matching submissions cannot be published.
     """

@@ -186,7 +186,7 @@ EvidenceUrl = Annotated[str, msgspec.Meta(max_length=500, pattern="^https?://[!-
 
 
 class EntryView(View, frozen=True):
-    """A blocklist entry. It applies to a content (`contentHash`), a repository (`sourceUrl`), one skill of it
+    """A blocklist entry. It applies to specific content (`contentHash`), a repository (`sourceUrl`), one skill of it
     (`sourceUrl` and `skillName`), or a skill name in every repository (`everywhere`).
     """
 
@@ -251,7 +251,7 @@ class CheckedView(View, frozen=True):
 
 
 class BlockBody(Body, frozen=True):
-    """The target of the entry: a content, a repository, one skill of it, or a name with `everywhere` set."""
+    """The target of the entry: specific content, a repository, one skill of it, or a name with `everywhere` set."""
 
     threat_type: Threat
     severity: Severity

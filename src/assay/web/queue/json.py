@@ -73,7 +73,7 @@ class AlarmView(View, frozen=True):
 
 
 class OldestView(View, frozen=True):
-    """A submission, and for how long it has been in its state."""
+    """A submission, and how long it has been in its current state."""
 
     id: UUID
     state: State

@@ -109,7 +109,7 @@ async def forget_scan_node(assay: Assay, caller: CalledBy, node_id: FromPath[UUI
 
 @get(
     "/contents/{digest:str}",
-    summary="Download a content",
+    summary="Download content by digest",
     responses={
         200: response_spec(bytes, "The manifest on one line, followed by all files.", "application/octet-stream")
     }
@@ -117,7 +117,7 @@ async def forget_scan_node(assay: Assay, caller: CalledBy, node_id: FromPath[UUI
     media_type="application/octet-stream",
 )
 async def content_of(assay: Assay, digest: FromPath[str]) -> Response[bytes]:
-    """Return all files of a content as one object.
+    """Return all files with this content digest as one object.
 
     The SHA-256 of its first line, the manifest, is the digest; the manifest lists every file with its hash.
     """

@@ -33,7 +33,7 @@ class SkillParameters:
         QueryParameter(max_length=300, description="Only skills from this `owner`, `owner/repo` or repository URL."),
     ] = None
     min_trust: Annotated[
-        TrustTier | None, QueryParameter(name="minTrust", description="Only skills of at least this trust level.")
+        TrustTier | None, QueryParameter(name="minTrust", description="Only skills with at least this trust level.")
     ] = None
     sort: Annotated[
         SkillSort | None,

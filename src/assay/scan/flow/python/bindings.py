@@ -78,7 +78,7 @@ class Bindings:
 
 
 def several_tokens(taints: Taints) -> Taints:
-    """Split alternatives of tokens: a loop that collects one of several tokens collects all of them."""
+    """Split a taint that names several tokens into one per token: a loop over them collects all."""
     if not any(taint.origin is TaintOrigin.TOKEN and "|" in taint.text for taint in taints):
         return taints
     spread = [

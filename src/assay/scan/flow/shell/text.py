@@ -77,7 +77,7 @@ def _decoded(call: ShellCall, texts: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def _keep_archive(call: ShellCall, taints: Taints) -> None:
-    """Taint an archive with its content."""
+    """Give an archive the taints of its content."""
     if call.base in _ARCHIVERS and taints:
         for argument in call.arguments:
             target = Value(tuple(text.removeprefix("of=") for text in argument.texts))
