@@ -100,6 +100,6 @@ def test_replay_reports_without_changing_anything(live: Live, tmp_path: Path) ->
     assert (flip["newDecision"], flip["version"]) == ("refuse", "1.0.0")
     assert "HR-001" in flip["reason"]
     assert flip["newScore"] < 50 <= flip["score"]
-    assert "would be refused" in live.assay("replay", "--ruleset", rules).out
+    assert "would no longer be approved" in live.assay("replay", "--ruleset", rules).out
     assert live.get(f"/skills/{name}")["skill"]["name"] == name
     assert live.assay("replay", "--ruleset", str(tmp_path / "nowhere")).code != 0

@@ -56,7 +56,7 @@ async def test_new_owner_of_a_name_does_not_get_the_listing(registry: Registry) 
     kept = (await read(registry, "acme/tools/greet"))["skill"]
     assert (kept["id"], kept["description"], kept["currentVersion"]) == (listed, MINE, "1.0.0")
     await look(registry)
-    assert "a different repository" in (await gone(registry, "acme/tools/greet"))["reason"]
+    assert "no longer the repository" in (await gone(registry, "acme/tools/greet"))["reason"]
     # Submitting the new location restores the listing.
     await registry.submit("umbrella/kit", "greet")
     await registry.work()

@@ -47,7 +47,7 @@ class Commands(LazyGroup):
         ),
         "replay": LazyCommand(
             "assay.cli.replay:replay",
-            "List the published skills that a ruleset would refuse, without changing them.",
+            "List the published skills that a ruleset would not approve, without changing them.",
         ),
         "verify": LazyCommand(
             "assay.cli.verify.command:verify",

@@ -235,7 +235,7 @@ def test_requeue_stops_when_nothing_changes(script: Script) -> None:
     script.answers("POST /api/v1/admin/queue/reprocess", ScriptedResponse(stands | {"requeued": 0, "remaining": 3}))
     ran = call(script, "queue", "requeue", "--state", "FAILED", "--reason", "x", ASSAY_INTERNAL_KEY=SECRET)
     assert (ran.code, len(script.asked)) == (4, 1)
-    assert "3 are being processed and were not requeued: run the command again." in ran.out
+    assert "3 were locked by another request and not requeued: run the command again." in ran.out
 
 
 def test_local_key_is_not_sent_to_another_registry(script: Script, tmp_path) -> None:
