@@ -9,6 +9,7 @@ AssayError
 ├── Conflict           the object has changed in the meantime, or the name is taken
 ├── Unauthenticated    credentials are missing or wrong
 ├── Forbidden          the caller lacks permission
+├── QuotaExceeded      the caller stores too much; the message says what to delete
 ├── Throttled          the caller exceeded a rate limit; retry after `retry_after_seconds`
 └── Unavailable        a dependency failed; retry after `retry_after_seconds`
     ├── RateLimited    the rate limit of an external service is exhausted until then
@@ -17,6 +18,8 @@ AssayError
 
 Each error carries a `code`, a stable slug for clients. Any other exception is a bug.
 """
+
+from assay.model.quota import Quota
 
 
 class AssayError(Exception):
@@ -67,12 +70,19 @@ class Forbidden(AssayError):
     code = "forbidden"
 
 
+class QuotaExceeded(AssayError):
+    code = "quota_exceeded"
+
+
 class Throttled(AssayError):
     code = "too_many_attempts"
 
-    def __init__(self, message: str, *, retry_after_seconds: float, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_seconds: float, code: str | None = None, quota: Quota | None = None
+    ) -> None:
         super().__init__(message, code=code)
         self.retry_after_seconds = retry_after_seconds
+        self.quota = quota
 
 
 class Unavailable(AssayError):

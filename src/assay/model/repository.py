@@ -63,6 +63,8 @@ class Repository:
     name: RepositoryName
     host_id: int | None
     commit: str | None
+    # GitHub's numeric id of the owner; None if GitHub has not been asked.
+    owner_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class RepositoryFacts:
     host_id: int | None
     default_branch: str
     stars: int | None
+    owner_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

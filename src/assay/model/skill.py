@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
@@ -36,6 +36,10 @@ def declared_version(version: str | None) -> str | None:
     return None if version is None or version.strip().removeprefix("v") == "0.0.0" else version
 
 
+# A deleted listing can be restored for this long; its files are deleted afterwards.
+RESTORABLE_FOR = timedelta(days=7)
+
+
 class ListingStatus(StrEnum):
     """The status of a listing. Only live listings are listed, searched and counted."""
 
@@ -47,6 +51,8 @@ class ListingStatus(StrEnum):
     BLOCKED = "blocked"
     # The repository no longer exists.
     GONE = "gone"
+    # Removed by its owner or an administrator, who may restore it.
+    DELETED = "deleted"
 
 
 class VersionStatus(StrEnum):
@@ -168,6 +174,8 @@ class Skill:
     commit: str
     stars: int | None
     created_at: datetime
+    # When the listing got the last part of its name.
+    named_at: datetime
     updated_at: datetime
     category: Category
     labels: tuple[str, ...]
@@ -177,6 +185,8 @@ class Skill:
     standing: ListingStatus
     # Reason of the current status, unless live.
     remark: StatusReason | None
+    # The author that the front matter claims, if it is not the owner of the namespace.
+    claimed_author: str | None = None
 
 
 class SkillSort(StrEnum):

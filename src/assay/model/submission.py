@@ -180,6 +180,8 @@ class Submission:
     received_at: datetime
     scanning_at: datetime | None
     decided_at: datetime | None
+    # The owner or an administrator chose the name; other names must match the fetched skill.
+    is_name_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

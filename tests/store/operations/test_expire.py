@@ -18,8 +18,13 @@ OLD = {
     "INSERT INTO github_allowance (key, resource, remaining, resets_at) "
     "VALUES ('{sign}', 'core', 1, now() - interval '30 days' {sign} interval '1 minute')",
     "WITH known AS (INSERT INTO account (id, github_id, login, role) VALUES (gen_random_uuid(), 1{sign}1, 'a', 'USER') "
-    "RETURNING id) INSERT INTO account_token (id, account_id, token_digest, expires_at) SELECT gen_random_uuid(), id, "
-    "'sha256:' || md5('{sign}') || md5('{sign}'), now() - interval '30 days' {sign} interval '1 minute' FROM known",
+    "RETURNING id) INSERT INTO account_token (id, account_id, token_digest, expires_at, scopes) SELECT gen_random_uuid(), id, "
+    "'sha256:' || md5('{sign}') || md5('{sign}'), now() - interval '30 days' {sign} interval '1 minute', '{{read}}' "
+    "FROM known",
+    "INSERT INTO sign_in_attempt (key, attempts, until) "
+    "VALUES ('sha256:' || md5('{sign}') || md5('{sign}'), 1, now() {sign} interval '1 minute')",
+    "INSERT INTO queue_share (key, turn, virtual_time, updated_at) "
+    "VALUES ('sha256:' || md5('{sign}') || md5('{sign}'), 9{sign}5, 8, now() - interval '2 days')",
 }
 
 
@@ -41,6 +46,8 @@ async def test_expired_records_are_deleted(database_url: str) -> None:
                 "github_token",
                 "github_allowance",
                 "account_token",
+                "sign_in_attempt",
+                "queue_share",
             ):
                 assert (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from assay.accounts.admins import create_admin
 from assay.accounts.passwords import hash_password
 from assay.model.errors import Conflict
-from assay.store.people.accounts import find_local_account, list_admins
+from assay.store.people.accounts import find_local_account, page_accounts_with_roles
 from tests.support.registry import Registry
 from tests.support.web.people import CHEAP, signed_in
 
@@ -27,7 +27,7 @@ async def test_concurrent_creation_makes_one_account(registry: Registry) -> None
     made = await asyncio.gather(*(create(login) for login in ("root", "ROOT", "Root", "rOOt")))
     assert sorted(made).count("conflict") == 3
     async with registry.app.store.begin() as db:
-        assert len(await list_admins(db)) == 1
+        assert len(await page_accounts_with_roles(db, None, 10)) == 1
 
 
 async def test_github_login_does_not_match_a_password_account(registry: Registry) -> None:
@@ -35,7 +35,7 @@ async def test_github_login_does_not_match_a_password_account(registry: Registry
     async with registry.app.store.begin() as db:
         assert await find_local_account(db, "root") is None
         await create_admin(db, "root", hash_password("a password of ours", CHEAP))
-        assert len(await list_admins(db)) == 2
+        assert len(await page_accounts_with_roles(db, None, 10)) == 2
 
 
 @pytest.mark.parametrize("proof", ["github_id = 7, password_hash = 'x'", "github_id = NULL, password_hash = NULL"])

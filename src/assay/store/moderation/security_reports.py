@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy import Select, func, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.blocklist import Threat
@@ -15,6 +15,7 @@ from assay.model.submission import State
 from assay.store.tables import security_report, skill, submission, suppression
 
 OPEN = security_report.c.outcome.is_(None)
+IS_ANONYMOUS = security_report.c.reporter.is_(None)
 COLUMNS = (
     security_report.c.id,
     security_report.c.skill_id,
@@ -82,9 +83,10 @@ async def find_same_report(
     return _report_of(found) if found else None
 
 
-async def count_open(db: AsyncConnection, skill_id: UUID, at_most: int) -> int:
-    """Count the open reports about a listing, up to `at_most`."""
-    counted = select(security_report.c.id).where(OPEN, security_report.c.skill_id == skill_id).limit(at_most).subquery()
+async def count_open_anonymous(db: AsyncConnection, skill_id: UUID, at_most: int) -> int:
+    """Count the open reports about a listing from callers without an account, up to `at_most`."""
+    is_counted = (OPEN, IS_ANONYMOUS, security_report.c.skill_id == skill_id)
+    counted = select(security_report.c.id).where(*is_counted).limit(at_most).subquery()
     return int((await db.execute(select(func.count()).select_from(counted))).scalar_one())
 
 
@@ -108,10 +110,11 @@ async def list_reports(
     is_open: bool | None,
     category: Threat | None,
     skill_name: str | None,
-    after: UUID | None,
+    after: tuple[bool, UUID] | None,
     limit: int,
 ) -> list[SecurityReport]:
-    statement = _read().order_by(security_report.c.id).limit(limit)
+    """Return reports of accounts first, then those without an account, oldest first; `after` is the last one read."""
+    statement = _read().order_by(IS_ANONYMOUS, security_report.c.id).limit(limit)
     if is_open is not None:
         statement = statement.where(OPEN if is_open else ~OPEN)
     if category is not None:
@@ -119,7 +122,7 @@ async def list_reports(
     if skill_name is not None:
         statement = statement.where(skill.c.name == skill_name.lower())
     if after is not None:
-        statement = statement.where(security_report.c.id > after)
+        statement = statement.where(tuple_(IS_ANONYMOUS, security_report.c.id) > tuple_(*after))
     return [_report_of(row) for row in await db.execute(statement)]
 
 

@@ -3,6 +3,8 @@
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.store.queue.shares import forget_old_shares
+
 AT_MOST = 50_000
 # Responses of GitHub, of up to a kilobyte each.
 MAX_CACHED_RESPONSES = 50_000
@@ -12,6 +14,11 @@ STATEMENTS = tuple(
         """
         DELETE FROM pgqueuer_log WHERE id IN (
             SELECT id FROM pgqueuer_log WHERE created < now() - interval '1 day' ORDER BY created LIMIT :at_most
+        )
+        """,
+        """
+        DELETE FROM sign_in_attempt WHERE key IN (
+            SELECT key FROM sign_in_attempt WHERE until < now() ORDER BY until LIMIT :at_most FOR UPDATE SKIP LOCKED
         )
         """,
         """
@@ -72,7 +79,9 @@ STATEMENTS = tuple(
 async def delete_expired_records(db: AsyncConnection, at_most: int = AT_MOST) -> int:
     """Delete expired records, at most `at_most` of each kind, and return how many rows.
 
-    After a day: the queue's log, processes not seen, deliveries. After a week: idempotency keys, scan nodes not seen.
-    After a month: discovery runs, facts about GitHub tokens, expired tokens of people.
+    At once: counters of rate limits. After a day: the queue's log and shares, processes not seen, deliveries. After a
+    week: idempotency keys, scan nodes not seen. After a month: discovery runs, facts about GitHub tokens, expired
+    tokens of people.
     """
-    return sum([(await db.execute(statement, {"at_most": at_most})).rowcount for statement in STATEMENTS])
+    deleted = [(await db.execute(statement, {"at_most": at_most})).rowcount for statement in STATEMENTS]
+    return sum(deleted) + await forget_old_shares(db, at_most)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,6 +19,7 @@ COLUMNS = (
     account.c.github_id,
     account.c.created_at,
     account.c.disabled_at,
+    account.c.handle,
 )
 IS_LOCAL = account.c.github_id.is_(None)
 
@@ -62,8 +63,8 @@ async def set_role(db: AsyncConnection, account_id: UUID, role: Role) -> None:
 
 
 async def enable_account(db: AsyncConnection, account_id: UUID, password_hash: str) -> None:
-    """Enable a disabled local account with a new password."""
-    values = {"disabled_at": None, "password_hash": password_hash}
+    """Enable a disabled local account as an administrator with a new password."""
+    values = {"disabled_at": None, "password_hash": password_hash, "role": Role.SUPER_ADMIN}
     await db.execute(update(account).where(account.c.id == account_id).values(values))
 
 
@@ -83,11 +84,19 @@ async def revoke_credentials(db: AsyncConnection, account_ids: Sequence[UUID], n
         await db.execute(update(credential).where(*is_active).values(revoked_at=now))
 
 
-async def list_admins(db: AsyncConnection) -> list[Account]:
-    """Return all administrators, including disabled ones, oldest first."""
-    statement = select(*COLUMNS).where(account.c.role == Role.SUPER_ADMIN).order_by(account.c.created_at)
+async def find_accounts(db: AsyncConnection, login: str) -> list[Account]:
+    """Return all accounts with this login (case-insensitive), local and of GitHub, including disabled ones."""
+    statement = select(*COLUMNS).where(func.lower(account.c.login) == login.lower()).order_by(account.c.id)
+    return [account_of(row) for row in await db.execute(statement)]
+
+
+async def page_accounts_with_roles(db: AsyncConnection, after: UUID | None, limit: int) -> list[Account]:
+    """Return accounts that were given a role, including disabled ones, oldest first."""
+    # As text, so that the partial index fits: the planner does not compare it with a parameter.
+    statement = select(*COLUMNS).where(text("role <> 'USER'")).order_by(account.c.id).limit(limit)
+    statement = statement if after is None else statement.where(account.c.id > after)
     return [account_of(row) for row in await db.execute(statement)]
 
 
 def account_of(row: Row[*tuple[Any, ...]]) -> Account:
-    return Account(row.id, row.login, Role(row.role), row.github_id, row.created_at, row.disabled_at)
+    return Account(row.id, row.login, Role(row.role), row.github_id, row.created_at, row.disabled_at, row.handle)

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Row, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.account import Account
+from assay.model.account import DEFAULT_SCOPES, Account, Scope
 from assay.store.people.accounts import COLUMNS as ACCOUNT_COLUMNS
 from assay.store.people.accounts import account_of
 from assay.store.tables import account, account_token
@@ -23,6 +23,9 @@ class AccountToken:
     created_at: datetime
     expires_at: datetime
     last_used_at: datetime | None
+    scopes: frozenset[Scope] = DEFAULT_SCOPES
+    # None: all namespaces of the account.
+    namespaces: frozenset[str] | None = None
 
 
 COLUMNS = (
@@ -31,6 +34,8 @@ COLUMNS = (
     account_token.c.created_at.label("token_created_at"),
     account_token.c.expires_at,
     account_token.c.last_used_at,
+    account_token.c.scopes,
+    account_token.c.namespaces,
 )
 
 
@@ -42,6 +47,8 @@ async def add_token(db: AsyncConnection, token: AccountToken, account_id: UUID, 
         "label": token.label,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
+        "scopes": sorted(token.scopes),
+        "namespaces": None if token.namespaces is None else sorted(token.namespaces),
     }
     await db.execute(insert(account_token).values(values))
 
@@ -80,4 +87,12 @@ def _live(now: datetime) -> tuple[Any, ...]:
 
 
 def _token(row: Row[*tuple[Any, ...]]) -> AccountToken:
-    return AccountToken(row.token_id, row.label, row.token_created_at, row.expires_at, row.last_used_at)
+    return AccountToken(
+        row.token_id,
+        row.label,
+        row.token_created_at,
+        row.expires_at,
+        row.last_used_at,
+        frozenset(map(Scope, row.scopes)),
+        None if row.namespaces is None else frozenset(row.namespaces),
+    )

@@ -19,11 +19,12 @@ OLDEST = text(
     )
 )
 # A retry updates the submission but keeps the job, so the job shows how long it has waited. A submission without a
-# job is no longer updated. The oldest is therefore among the first in one of the two orders.
+# job is no longer updated. The oldest is therefore among the first in one of the two orders, unless more callers than
+# jobs are looked at have been waiting for their turn.
 WAITING = text(
     f"""
     WITH job AS MATERIALIZED (
-        SELECT dedupe_key FROM pgqueuer WHERE status = 'queued' ORDER BY id LIMIT 20
+        SELECT dedupe_key FROM pgqueuer WHERE status = 'queued' ORDER BY id LIMIT 100
     ), first AS (
         (
             SELECT {COLUMNS} FROM submission

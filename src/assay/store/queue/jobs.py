@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.job import ENTRYPOINT, Job
 from assay.store.queue.pgqueuer import queries_on
+from assay.store.queue.shares import TURN_BITS, read_virtual_time, take_turns
 
 REMOVE = text(
     """
@@ -29,13 +30,16 @@ REORDER = text(
 
 
 CHUNK = 100
-# The same row as PgQueuer's enqueue writes, without the entry in its log, which is not used: half the time.
+# The same row as PgQueuer's enqueue writes, without the entry in its log, which is not used: half the time. PgQueuer
+# claims by priority and id, so the turn of a job is the upper part of its id.
 INSERT = text(
-    """
-    INSERT INTO pgqueuer (entrypoint, status, payload, dedupe_key, priority)
-    SELECT :entrypoint, 'queued', payload, key, priority
-    FROM unnest(CAST(:payloads AS bytea[]), CAST(:keys AS text[]), CAST(:priorities AS int[]))
-        AS job (payload, key, priority)
+    f"""
+    INSERT INTO pgqueuer (id, entrypoint, status, payload, dedupe_key, priority)
+    SELECT (turn << {TURN_BITS}) | (nextval('pgqueuer_id_seq') & {2**TURN_BITS - 1}), :entrypoint, 'queued',
+        payload, key, priority
+    FROM unnest(
+        CAST(:payloads AS bytea[]), CAST(:keys AS text[]), CAST(:priorities AS int[]), CAST(:turns AS bigint[])
+    ) AS job (payload, key, priority, turn)
     """
 )
 
@@ -64,12 +68,25 @@ async def reorder_jobs(db: AsyncConnection, jobs: Sequence[Job], end: QueueEnd) 
     return priority
 
 
-async def enqueue(db: AsyncConnection, jobs: Sequence[Job], priorities: Sequence[int], chunk: int = CHUNK) -> None:
-    """Insert jobs in the caller's transaction, `chunk` per statement. Raises AssertionError outside a transaction."""
+async def enqueue(
+    db: AsyncConnection,
+    jobs: Sequence[Job],
+    priorities: Sequence[int],
+    chunk: int = CHUNK,
+    *,
+    share: str | None = None,
+) -> None:
+    """Insert jobs in the caller's transaction, `chunk` per statement. Raises AssertionError outside a transaction.
+
+    The jobs take turns with those of other shares, which are named after callers; without a share, they are next.
+    """
     raw = (await db.get_raw_connection()).driver_connection
     assert raw is not None
     if not raw.is_in_transaction():
         raise AssertionError("A job must be enqueued in the transaction that writes its subject.")
+    if not jobs:
+        return
+    turns = await _turns(db, len(jobs), share)
     for start in range(0, len(jobs), chunk):
         batch = jobs[start : start + chunk]
         columns = {
@@ -77,5 +94,13 @@ async def enqueue(db: AsyncConnection, jobs: Sequence[Job], priorities: Sequence
             "payloads": [job.encode() for job in batch],
             "keys": [job.key for job in batch],
             "priorities": list(priorities[start : start + chunk]),
+            "turns": turns[start : start + chunk],
         }
         await db.execute(INSERT, columns)
+
+
+async def _turns(db: AsyncConnection, number: int, share: str | None) -> list[int]:
+    if share is None:
+        return [await read_virtual_time(db)] * number
+    first = await take_turns(db, share, number)
+    return list(range(first, first + number))

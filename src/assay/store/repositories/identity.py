@@ -6,20 +6,21 @@ from datetime import datetime
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.blocklist import BlocklistTarget
 from assay.model.change import ChangeKind
-from assay.model.repository import Repository, RepositoryFacts
-from assay.model.skill import ListingStatus, StatusReason, repository_key, slug_in
+from assay.model.errors import Invalid
+from assay.model.repository import Repository, RepositoryFacts, RepositoryName
+from assay.model.skill import ListingStatus, repository_key, slug_in
 from assay.store.feed.changes import record_change
-from assay.store.moderation.blocklist import check_blocklists, lock_blocklist_shared
+from assay.store.moderation.blocklist import lock_blocklist_shared
+from assay.store.people.namespaces import take_github_name
 from assay.store.repositories.repositories import RecordedRepository, record_resolution
 from assay.store.skills.locks import lock_listings, lock_misnamed
 from assay.store.skills.names import rename_listing
+from assay.store.skills.rename import block_renamed
 from assay.store.tables import (
     repository,
     skill,
 )
-from assay.store.versions.status import set_listing_status
 
 ADOPT = text(
     """
@@ -42,9 +43,14 @@ HAS_OUTDATED = text(
 async def record_identity(
     db: AsyncConnection, known: Repository, facts: RepositoryFacts, *, commit: str, resolved_at: datetime
 ) -> Repository:
-    """Record what the host reports and return the canonical repository. Writes nothing if nothing changed."""
-    if (known.host_id, known.name, known.commit) == (facts.host_id, facts.name, commit):
+    """Record what the host reports and return the canonical repository. Writes nothing if nothing changed.
+
+    Raises Invalid if the owner's name belongs to another namespace here.
+    """
+    if (known.host_id, known.name, known.commit, known.owner_id) == (facts.host_id, facts.name, commit, facts.owner_id):
         return known
+    if facts.owner_id is not None and not await take_github_name(db, facts.name.owner.lower(), facts.owner_id):
+        raise namespace_taken_error(facts.name)
     await lock_blocklist_shared(db)
     recorded = await record_resolution(
         db,
@@ -55,9 +61,18 @@ async def record_identity(
         stars=facts.stars,
         commit=commit,
         resolved_at=resolved_at,
+        owner_id=facts.owner_id,
     )
     await _update_listings(db, known, recorded, stars=facts.stars)
     return recorded.repository
+
+
+def namespace_taken_error(name: RepositoryName) -> Invalid:
+    return Invalid(
+        f"The namespace {name.owner.lower()} of this registry belongs to someone other than the present GitHub owner "
+        f"{name.owner}. An operator can reassign it.",
+        code="namespace_taken",
+    )
 
 
 async def _update_listings(
@@ -82,16 +97,11 @@ async def _update_listings(
         if not listing.name.startswith(f"{key}/") and await rename_listing(
             db, listing, f"{key}/{slug_in(listing.name)}"
         ):
-            renamed.append(listing)
+            renamed.append(replace(listing, name=f"{key}/{slug_in(listing.name)}"))
         elif has_moved and listing.standing is ListingStatus.LIVE:
             data = {"version": listing.current_version, "digest": listing.content_digest}
             await record_change(db, ChangeKind.UPDATE, listing, None, **data)
-    targets = [BlocklistTarget(listing.content_digest, key, slug_in(listing.name)) for listing in renamed]
-    for listing, entry in zip(renamed, await check_blocklists(db, targets), strict=True):
-        if entry is not None and listing.standing is ListingStatus.LIVE:
-            why = StatusReason("blocklisted", f"{entry.threat}: {entry.reason}", entry.discovered_at, entry.added_by)
-            renamed_listing = replace(listing, name=f"{key}/{slug_in(listing.name)}")
-            await set_listing_status(db, renamed_listing, ListingStatus.BLOCKED, why, kind=ChangeKind.TOMBSTONE)
+    await block_renamed(db, renamed, canonical.name)
 
 
 async def has_outdated_listing(db: AsyncConnection, repository_id: int, key: str, stars: int | None) -> bool:

@@ -23,6 +23,7 @@ COLUMNS = (
     repository.c.name,
     repository.c.host_id,
     repository.c.commit,
+    repository.c.owner_id,
 )
 
 # The usual case in one statement: the name is unchanged, it is the same repository, and no other row has its id.
@@ -33,7 +34,8 @@ CONFIRM = text(
     )
     UPDATE repository SET
         owner = :owner, name = :name, host_id = :host_id, default_branch = :default_branch, stars = :stars,
-        commit = :commit, resolved_at = :resolved_at
+        commit = :commit, resolved_at = :resolved_at,
+        owner_id = coalesce(:owner_id, repository.owner_id)
     FROM before
     WHERE id = :id AND merged_into_id IS NULL AND (host_id IS NULL OR host_id = :host_id) AND NOT EXISTS (
         SELECT FROM repository AS other WHERE other.host = :host AND other.host_id = :host_id AND other.id <> :id
@@ -138,6 +140,7 @@ async def record_resolution(
     stars: int | None,
     commit: str,
     resolved_at: datetime,
+    owner_id: int | None = None,
 ) -> RecordedRepository:
     """Record what the host reports. The canonical row is another one if the name is an alias.
 
@@ -147,7 +150,13 @@ async def record_resolution(
     if host_id is not None:
         # Two names of one repository may be resolved concurrently, and only one row may have its id.
         await db.execute(LOCK, {"locks": REPOSITORIES, "number": host_id % 2**31})
-    facts = {"host_id": host_id, "default_branch": default_branch, "stars": stars, "commit": commit}
+    facts: dict[str, object] = {
+        "host_id": host_id,
+        "default_branch": default_branch,
+        "stars": stars,
+        "commit": commit,
+        "owner_id": owner_id,
+    }
     if known.name.key == name.key:
         values = {"id": known.id, "host": name.host.value, "owner": name.owner, "name": name.name}
         row = (await db.execute(CONFIRM, values | facts | {"resolved_at": resolved_at})).one_or_none()
@@ -169,6 +178,8 @@ async def record_resolution(
     for former in formers:
         if former.key != name.key:
             await _add_alias(db, former, canonical)
+    if owner_id is None:
+        del facts["owner_id"]
     return RecordedRepository(
         await _update_row(db, canonical, name, {**facts, "resolved_at": resolved_at}), canonical.name
     )
@@ -241,5 +252,17 @@ async def _add_alias(db: AsyncConnection, name: RepositoryName, canonical: Repos
 
 
 def repository_of(row: Sequence[Any]) -> Repository:
-    number, host, owner, name, host_id, commit = row
-    return Repository(number, RepositoryName(Host(host), owner, name), host_id, commit)
+    number, host, owner, name, host_id, commit, owner_id = row
+    return Repository(number, RepositoryName(Host(host), owner, name), host_id, commit, owner_id)
+
+
+async def find_owner_id(db: AsyncConnection, name: RepositoryName) -> int | None:
+    """Return GitHub's numeric id of the owner as of the last fetch; None if it is unknown."""
+    found = await find_repository(db, name)
+    return found.owner_id if found else None
+
+
+async def has_uploads(db: AsyncConnection, namespace: str) -> bool:
+    """Return whether anything was ever uploaded to a namespace."""
+    is_upload = repository.c.host == Host.UPLOAD.value, func.lower(repository.c.owner) == namespace
+    return (await db.execute(select(repository.c.id).where(*is_upload).limit(1))).one_or_none() is not None

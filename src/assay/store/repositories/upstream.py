@@ -23,7 +23,7 @@ CLAIM = text(
     ) AS due, repository
     WHERE upstream_check.repository_id = due.repository_id AND repository.id = due.repository_id
     RETURNING repository.id, repository.host, repository.owner, repository.name, repository.host_id,
-        repository.commit, upstream_check.commit AS looked_at_commit, upstream_check.described_at,
+        repository.commit, repository.owner_id, upstream_check.commit AS looked_at_commit, upstream_check.described_at,
         upstream_check.missing_since, upstream_check.failures
     """
 )
@@ -137,5 +137,5 @@ async def _record(db: AsyncConnection, repository_id: int, again: timedelta, val
 
 
 def _due_check(row: Sequence[Any]) -> DueCheck:
-    number, host, owner, name, host_id, commit, *rest = row
-    return DueCheck(Repository(number, RepositoryName(Host(host), owner, name), host_id, commit), *rest)
+    number, host, owner, name, host_id, commit, owner_id, *rest = row
+    return DueCheck(Repository(number, RepositoryName(Host(host), owner, name), host_id, commit, owner_id), *rest)

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from datetime import date
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.store.database.locks import INSTALLS, lock_key
 from assay.store.tables import install_event
 
 KEEP_DAYS = 7
+LOCK = text("SELECT pg_advisory_xact_lock(:locks, :number)")
 DELETE_AT_MOST = 50_000
 # Recounts the last counted day and the one before, because a report may arrive while a day ends. Totals never shrink,
 # although reports are deleted.
@@ -67,17 +69,26 @@ WRONG = text(
 
 
 async def add_installs(
-    db: AsyncConnection, installs: Sequence[tuple[UUID, str | None]], *, client: str, day: date
+    db: AsyncConnection, installs: Sequence[tuple[UUID, str | None]], *, client: str, day: date, at_most: int
 ) -> int:
-    """Add reports of one client, as skills and versions. Returns how many are the client's first of the day."""
+    """Add reports of one client, as skills and versions, for `at_most` skills a day; 0 is no limit. Returns how many
+    were added.
+
+    Waits for other reports of the client, so that concurrent ones cannot exceed the limit together.
+    """
     if not installs:
         return 0
-    fresh = dict(installs)
+    await db.execute(LOCK, {"locks": INSTALLS, "number": lock_key(client)})
+    of_client = (install_event.c.day == day, install_event.c.client == client)
+    known = set((await db.execute(select(install_event.c.skill_id).where(*of_client))).scalars())
+    fresh = {skill_id: version for skill_id, version in sorted(dict(installs).items()) if skill_id not in known}
     rows = [
         {"skill_id": skill_id, "day": day, "client": client, "version": version}
-        for skill_id, version in sorted(fresh.items())
+        for skill_id, version in list(fresh.items())[: max(0, at_most - len(known)) if at_most else None]
     ]
-    return (await db.execute(insert(install_event).values(rows).on_conflict_do_nothing())).rowcount
+    if rows:
+        await db.execute(insert(install_event).values(rows).on_conflict_do_nothing())
+    return len(rows)
 
 
 async def fold_installs(db: AsyncConnection, today: date) -> int:

@@ -30,6 +30,7 @@ COLUMNS = (
     skill.c.trust_tier,
     skill.c.certified_at,
     skill.c.created_at,
+    skill.c.named_at,
     skill.c.updated_at,
     skill_version.c.version,
     skill_version.c.content_digest,
@@ -48,6 +49,7 @@ COLUMNS = (
     skill.c.standing_message,
     skill.c.standing_at,
     skill.c.standing_by,
+    skill.c.claimed_author,
 )
 IS_LIVE = skill.c.standing == ListingStatus.LIVE.value
 # Listings with their live version and repository. Built once, because building it costs time in every read.
@@ -133,6 +135,7 @@ def skill_of(row: Row[Any]) -> Skill:
         commit=row.commit,
         stars=row.stars,
         created_at=row.created_at,
+        named_at=row.named_at,
         updated_at=row.updated_at,
         category=Category(row.category),
         labels=tuple(row.labels),
@@ -141,6 +144,7 @@ def skill_of(row: Row[Any]) -> Skill:
         trending_30d=row.trending_30d,
         standing=ListingStatus(row.standing),
         remark=status_reason_of(row.standing_code, row.standing_message, row.standing_at, row.standing_by),
+        claimed_author=row.claimed_author,
     )
 
 

@@ -44,6 +44,7 @@ COLUMNS = (
     submission.c.received_at,
     submission.c.scanning_at,
     submission.c.decided_at,
+    submission.c.is_name_chosen,
 )
 
 
@@ -114,7 +115,7 @@ def submission_of(row: Sequence[Any]) -> Submission:
     (
         number, skill_name, skill_path, state, version, cycle, priority, attempts, claims, origin, submitter,
         upload_digest, content_digest, skill_id, score, code, message, next_step, lease, created_at,
-        updated_at, received_at, scanning_at, decided_at, *repository_row,
+        updated_at, received_at, scanning_at, decided_at, is_name_chosen, *repository_row,
     ) = row  # fmt: skip
     return Submission(
         id=number,
@@ -140,6 +141,7 @@ def submission_of(row: Sequence[Any]) -> Submission:
         received_at=received_at,
         scanning_at=scanning_at,
         decided_at=decided_at,
+        is_name_chosen=is_name_chosen,
     )
 
 

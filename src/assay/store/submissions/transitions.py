@@ -51,11 +51,13 @@ INSERT = text(
         SELECT * FROM unnest(
             CAST(:ids AS uuid[]), CAST(:repository_ids AS bigint[]), CAST(:skill_names AS text[]),
             CAST(:skill_paths AS text[]), CAST(:origins AS text[]), CAST(:submitters AS text[]),
-            CAST(:upload_digests AS text[]), CAST(:actors AS text[])
-        ) AS fresh (id, repository_id, skill_name, skill_path, origin, submitter, upload_digest, actor)
+            CAST(:upload_digests AS text[]), CAST(:are_chosen AS boolean[]), CAST(:actors AS text[])
+        ) AS fresh (id, repository_id, skill_name, skill_path, origin, submitter, upload_digest, is_name_chosen, actor)
     ), moved AS (
-        INSERT INTO submission (id, repository_id, skill_name, skill_path, state, origin, submitter, upload_digest)
-        SELECT id, repository_id, skill_name, skill_path, 'RECEIVED', origin, submitter, upload_digest FROM fresh
+        INSERT INTO submission
+            (id, repository_id, skill_name, skill_path, state, origin, submitter, upload_digest, is_name_chosen)
+        SELECT id, repository_id, skill_name, skill_path, 'RECEIVED', origin, submitter, upload_digest, is_name_chosen
+        FROM fresh
         ON CONFLICT DO NOTHING
         RETURNING id, created_at
     ), event AS (
@@ -106,6 +108,7 @@ class NewSubmission:
     submitter: str | None
     upload_digest: str | None
     actor: str
+    is_name_chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ class Reopening:
     trigger: str = "submitted again"
     metadata: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     priority: int = 0
+    is_name_chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ async def insert_submissions(
         "origins": [new.origin.value for new in submissions],
         "submitters": [new.submitter for new in submissions],
         "upload_digests": [new.upload_digest for new in submissions],
+        "are_chosen": [new.is_name_chosen for new in submissions],
         "actors": [new.actor for new in submissions],
         "metadata": json_text({"batch": batch} if batch else {}),
     }
@@ -215,6 +220,7 @@ async def reopen_all(db: AsyncConnection, reopenings: Sequence[Reopening]) -> di
                 "claims": 0,
                 "priority": each.priority,
                 "upload_digest": each.upload_digest,
+                "is_name_chosen": each.before.is_name_chosen or each.is_name_chosen,
                 **reasons,
             },
             new_cycle=True,
@@ -333,6 +339,7 @@ def _fresh(new: NewSubmission, now: datetime) -> Submission:
         received_at=now,
         scanning_at=None,
         decided_at=None,
+        is_name_chosen=new.is_name_chosen,
     )
 
 

@@ -3,7 +3,7 @@
 from assay.store.tables.account import account, account_session, account_token, sign_in_attempt
 from assay.store.tables.base import metadata
 from assay.store.tables.change import change
-from assay.store.tables.content import content, finding, scan
+from assay.store.tables.content import content, finding, registry, scan, stored_blob
 from assay.store.tables.deep_scan import deep_scan, scan_node, webhook_delivery
 from assay.store.tables.discovery import (
     discovery_known,
@@ -14,6 +14,7 @@ from assay.store.tables.discovery import (
 )
 from assay.store.tables.judge import llm_day, llm_endpoint, replay, ruleset, second_look
 from assay.store.tables.moderation import appeal, blocklist_entry, review, security_report, suppression
+from assay.store.tables.namespace import namespace, namespace_claim
 from assay.store.tables.operation import (
     alarm,
     audit_event,
@@ -21,6 +22,7 @@ from assay.store.tables.operation import (
     given_answer,
     process,
     queue_pause,
+    queue_share,
     search_miss,
     search_probe,
 )
@@ -78,8 +80,12 @@ __all__ = [
     "llm_day",
     "llm_endpoint",
     "metadata",
+    "namespace",
+    "namespace_claim",
     "process",
     "queue_pause",
+    "queue_share",
+    "registry",
     "replay",
     "repository",
     "repository_alias",
@@ -97,6 +103,7 @@ __all__ = [
     "skill_alias",
     "skill_count",
     "skill_version",
+    "stored_blob",
     "submission",
     "submission_arrival",
     "submission_count",

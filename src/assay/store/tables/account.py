@@ -1,22 +1,23 @@
 """Accounts, sessions, tokens and sign-in attempts."""
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     CheckConstraint,
     Column,
     DateTime,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     Table,
     Text,
     Uuid,
     func,
+    text,
 )
 
-from assay.model.account import Role
-from assay.store.tables.base import is_digest, metadata, moment, now, one_of
+from assay.model.account import Role, Scope
+from assay.store.tables.base import is_digest, metadata, moment, now, one_of, quoted
 
 account = Table(
     "account",
@@ -29,6 +30,8 @@ account = Table(
     Column("password_hash", Text),
     now("created_at"),
     moment("disabled_at"),
+    # The namespace of uploads.
+    Column("handle", Text, ForeignKey("namespace.name"), unique=True),
     one_of("role", Role),
     CheckConstraint("login <> ''", name="named"),
     # An account is either of GitHub or local, so that one kind of credential cannot open the other.
@@ -40,6 +43,9 @@ Index(
     unique=True,
     postgresql_where=account.c.github_id.is_(None),
 )
+
+Index("account_login_idx", func.lower(account.c.login))
+Index("account_with_role_idx", account.c.id, postgresql_where=text("role <> 'USER'"))
 
 # One row per signed-in browser; its refresh token changes, the row stays.
 account_session = Table(
@@ -55,6 +61,8 @@ account_session = Table(
     now("created_at"),
     Column("expires_at", DateTime(timezone=True), nullable=False, index=True),
     moment("revoked_at"),
+    moment("last_used_at"),
+    Column("user_agent", Text),
     is_digest("token_digest"),
     is_digest("previous_digest"),
     CheckConstraint(
@@ -74,15 +82,20 @@ account_token = Table(
     Column("expires_at", DateTime(timezone=True), nullable=False),
     moment("last_used_at"),
     moment("revoked_at"),
+    Column("scopes", ARRAY(Text), nullable=False),
+    # Null: all namespaces of the account.
+    Column("namespaces", ARRAY(Text)),
     is_digest("token_digest"),
+    CheckConstraint(f"scopes <@ ARRAY[{quoted(Scope)}] AND cardinality(scopes) > 0", name="scopes"),
     CheckConstraint("char_length(label) BETWEEN 1 AND 100", name="label"),
 )
 
+# Counters of all rate limits: what was done in a window of time. The key is a digest.
 sign_in_attempt = Table(
     "sign_in_attempt",
     metadata,
     Column("key", Text, primary_key=True),
-    Column("attempts", Integer, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
     Column("until", DateTime(timezone=True), nullable=False, index=True),
     is_digest("key"),
 )

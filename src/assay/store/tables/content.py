@@ -8,18 +8,21 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Identity,
+    Index,
     Integer,
     SmallInteger,
     Table,
     Text,
     UniqueConstraint,
+    Uuid,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
 from assay.model.finding import Region, Severity
 from assay.model.verdict import Decision, Outcome
-from assay.store.tables.base import is_digest, metadata, now, one_of
+from assay.store.tables.base import is_digest, metadata, moment, now, one_of, run_after
 
 content = Table(
     "content",
@@ -86,3 +89,31 @@ finding = Table(
     one_of("region", Region),
     CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
 )
+
+# Every blob that may exist: a row is committed before its blob is written, and deleted with it.
+stored_blob = Table(
+    "stored_blob",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    # Of the files, uncompressed.
+    Column("size_bytes", BigInteger, nullable=False),
+    # When nothing was found to need the blob; saving it again resets this.
+    moment("unused_since"),
+    # The namespace that last uploaded it, whose quota it counts against while nothing else uses it.
+    Column("uploaded_by", Text),
+    is_digest("digest"),
+)
+Index(
+    "stored_blob_uploaded_by_idx",
+    stored_blob.c.uploaded_by,
+    postgresql_where=stored_blob.c.uploaded_by.is_not(None),
+)
+Index(
+    "stored_blob_unused_since_idx",
+    stored_blob.c.unused_since,
+    postgresql_where=stored_blob.c.unused_since.is_not(None),
+)
+
+# One row: the identity of this database, with which it marks the blob store as its own.
+registry = Table("registry", metadata, Column("id", Uuid, primary_key=True, server_default=func.gen_random_uuid()))
+run_after("INSERT INTO registry DEFAULT VALUES")

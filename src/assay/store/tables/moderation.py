@@ -125,6 +125,10 @@ security_report = Table(
 # Ids are ordered by time.
 Index("security_report_open_idx", security_report.c.id, postgresql_where=security_report.c.outcome.is_(None))
 Index("security_report_skill_idx", security_report.c.skill_id, security_report.c.id)
+# The order of lists, of all and of open reports: those of accounts first.
+LISTED = security_report.c.reporter.is_(None), security_report.c.id
+Index("security_report_listed_idx", *LISTED)
+Index("security_report_open_listed_idx", *LISTED, postgresql_where=security_report.c.outcome.is_(None))
 
 blocklist_entry = Table(
     "blocklist_entry",

@@ -124,3 +124,18 @@ Index("given_answer_created_at_idx", given_answer.c.created_at)
 
 # On PgQueuer's table: held jobs are few and must be found among millions of queued ones.
 run_after("CREATE INDEX pgqueuer_held_idx ON pgqueuer (dedupe_key) WHERE status = 'failed'")
+
+# For fair queueing: the first turn after those that a caller has taken, and the virtual time when it last took some.
+# The key is a digest.
+queue_share = Table(
+    "queue_share",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("turn", BigInteger, nullable=False),
+    Column("virtual_time", BigInteger, nullable=False),
+    now("updated_at"),
+    is_digest("key"),
+)
+Index("queue_share_turn_idx", queue_share.c.turn)
+Index("queue_share_virtual_time_idx", queue_share.c.virtual_time)
+Index("queue_share_updated_at_idx", queue_share.c.updated_at)

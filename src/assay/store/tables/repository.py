@@ -35,6 +35,8 @@ repository = Table(
     # Set if this row turned out to be another name of a repository.
     Column("merged_into_id", BigInteger, ForeignKey("repository.id")),
     now("created_at"),
+    # GitHub's numeric id of the owner: a login may change and be taken by someone else.
+    Column("owner_id", BigInteger),
     one_of("host", Host),
     CheckConstraint("owner <> '' AND name <> ''", name="named"),
     UniqueConstraint("host", "host_id"),

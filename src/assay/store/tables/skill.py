@@ -3,6 +3,7 @@
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Computed,
@@ -48,6 +49,7 @@ skill = Table(
     Column("skill_path", Text, nullable=False),
     Column("display_name", Text, nullable=False),
     Column("description", Text, nullable=False),
+    # The owner of the namespace.
     Column("author", Text, nullable=False),
     Column("license", Text),
     Column("labels", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
@@ -87,6 +89,12 @@ skill = Table(
     Column("standing", Text, nullable=False, server_default=ListingStatus.LIVE.value),
     *status_reason_columns("standing"),
     Column("search_document", TSVECTOR, Computed(DOCUMENT, persisted=True)),
+    # The author that the front matter claims.
+    Column("claimed_author", Text),
+    # The owner or an administrator chose the name. Other names yield to a chosen one.
+    Column("is_name_chosen", Boolean, nullable=False, server_default=text("false")),
+    # When the listing got the last part of its name. Equal times are ordered by id.
+    now("named_at"),
     UniqueConstraint("repository_id", "skill_path"),
     one_of("category", Category),
     one_of("standing", ListingStatus),
@@ -219,7 +227,7 @@ install_event = Table(
     now("created_at"),
     is_digest("client"),
 )
-Index("install_event_day_idx", install_event.c.day)
+Index("install_event_client_idx", install_event.c.day, install_event.c.client)
 
 # Daily installs, which all numbers of installs are sums of. Never deleted.
 install_day = Table(
@@ -248,6 +256,22 @@ run_after(
     + f"({', '.join(f'OLD.{column}' for column in KEPT)}) IS DISTINCT FROM "
     + f"({', '.join(f'NEW.{column}' for column in KEPT)})"
     + ") EXECUTE FUNCTION keep_version()"
+)
+
+# A trigger, so that no listing inherits the age of its former name, whatever code renames it.
+run_after(
+    """
+CREATE FUNCTION date_name() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.named_at := now();
+    RETURN NEW;
+END
+$$
+"""
+)
+run_after(
+    "CREATE TRIGGER date_name BEFORE UPDATE OF name ON skill FOR EACH ROW "
+    "WHEN (split_part(OLD.name, '/', 3) <> split_part(NEW.name, '/', 3)) EXECUTE FUNCTION date_name()"
 )
 
 ADDED = "SELECT category, tier, 1 AS number FROM added WHERE standing = 'live'"

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -51,6 +52,8 @@ submission = Table(
     now("received_at"),
     moment("scanning_at"),
     moment("decided_at"),
+    # The owner, an administrator or the registry chose the name; other names must match the fetched skill.
+    Column("is_name_chosen", Boolean, nullable=False, server_default=text("false")),
     UniqueConstraint("repository_id", "skill_name", "skill_path"),
     one_of("state", State),
     one_of("origin", Origin),
@@ -111,6 +114,13 @@ Index(
     "submission_content_digest_idx",
     submission.c.content_digest,
     postgresql_where=submission.c.content_digest.is_not(None),
+)
+
+# Uploads that need a blob.
+Index(
+    "submission_upload_digest_idx",
+    submission.c.upload_digest,
+    postgresql_where=submission.c.upload_digest.is_not(None),
 )
 
 submission_event = Table(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import ColumnElement, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.model.category import category_of
@@ -22,6 +22,9 @@ REVIVED = f"'{ListingStatus.GONE}', '{ListingStatus.WITHDRAWN}'"
 class ExistingListing:
     id: UUID
     name: str
+    status: ListingStatus = ListingStatus.LIVE
+    is_name_chosen: bool = False
+    skill_path: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class ListingUpdate:
     repository_id: int
     skill_path: str
     author: str
+    claimed_author: str | None
+    is_name_chosen: bool
     description: Description
     certificate: Certificate
 
@@ -52,6 +57,7 @@ DESCRIBED = (
     skill.c.display_name,
     skill.c.description,
     skill.c.author,
+    skill.c.claimed_author,
     skill.c.license,
     skill.c.tier,
     skill.c.method,
@@ -68,6 +74,7 @@ LISTED = (
     skill.c.repository_id,
     skill.c.skill_path,
     skill.c.current_version_id,
+    skill.c.is_name_chosen,
     *DESCRIBED,
 )
 LISTED_NAMES = ", ".join(column.name for column in LISTED)
@@ -120,6 +127,7 @@ DESCRIBE = f"""
         UPDATE skill SET
             updated_at = now(),
             current_version_id = given.current_version_id,
+            is_name_chosen = skill.is_name_chosen OR given.is_name_chosen,
             {", ".join(f"{column.name} = given.{column.name}" for column in DESCRIBED)},
             standing = revived.standing,
             standing_code = revived.standing_code,
@@ -171,13 +179,20 @@ async def publish_next_version(db: AsyncConnection, new: NewVersion) -> None:
 
 async def lock_listing(db: AsyncConnection, repository_id: int, skill_path: str) -> ExistingListing | None:
     """Lock the listing of a folder until the end of the transaction."""
-    statement = (
-        select(skill.c.id, skill.c.name)
-        .where(skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
-        .with_for_update(key_share=True)
-    )
-    row = (await db.execute(statement)).one_or_none()
-    return ExistingListing(row.id, row.name) if row else None
+    return await _lock(db, skill.c.repository_id == repository_id, skill.c.skill_path == skill_path)
+
+
+async def lock_holder(db: AsyncConnection, name: str) -> ExistingListing | None:
+    """Lock the listing that has a name until the end of the transaction."""
+    return await _lock(db, skill.c.name == name)
+
+
+async def _lock(db: AsyncConnection, *conditions: ColumnElement[bool]) -> ExistingListing | None:
+    columns = (skill.c.id, skill.c.name, skill.c.standing, skill.c.is_name_chosen, skill.c.skill_path)
+    row = (await db.execute(select(*columns).where(*conditions).with_for_update(key_share=True))).one_or_none()
+    if row is None:
+        return None
+    return ExistingListing(row.id, row.name, ListingStatus(row.standing), row.is_name_chosen, row.skill_path)
 
 
 async def make_live(db: AsyncConnection, known: NewVersion) -> None:
@@ -203,6 +218,7 @@ def _described(listing: ListingUpdate) -> dict[str, Any]:
         "display_name": listing.description.name or listing.name.rpartition("/")[2],
         "description": listing.description.description,
         "author": listing.author,
+        "claimed_author": listing.claimed_author,
         "license": listing.description.license,
         "category": category_of(listing.description.category, listing.name, listing.description.description),
         "labels": list(listing.description.labels),
@@ -217,6 +233,7 @@ def _row(new: NewVersion) -> dict[str, Any]:
         "described": described,
         "id": listing.id,
         "name": listing.name,
+        "is_name_chosen": listing.is_name_chosen,
         "repository_id": listing.repository_id,
         "skill_path": listing.skill_path,
         "version": version.version,
