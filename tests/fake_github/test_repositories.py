@@ -2,13 +2,15 @@
 
 import pytest
 
+from tests.support.fake_github.repository import id_of_login
+
 
 async def test_repository_fields(visitor, tools, server):
     """names are case-insensitive."""
     reply = await visitor.get("/api/repos/ACME/Tools")
     assert reply.status == 200
     assert reply.json["full_name"] == "acme/tools"
-    assert reply.json["owner"] == {"login": "acme", "type": "Organization"}
+    assert reply.json["owner"] == {"login": "acme", "id": id_of_login("acme"), "type": "Organization"}
     assert (tools.id, "tools", "trunk", 12, False, False) == tuple(
         reply.json[key] for key in ("id", "name", "default_branch", "stargazers_count", "private", "archived")
     )

@@ -38,7 +38,7 @@ async def test_code_can_be_used_once(sign_in: GitHubSignIn) -> None:
     said = await come_back(sign_in)
     assert set(said) == {"code", "state"}
     proof = {"code": said["code"], "verifier": VERIFIER, "redirect_uri": HERE}
-    assert await sign_in.identify(**proof) == GitHubUser(7, "Alice")
+    assert await sign_in.identify(**proof) == (GitHubUser(7, "Alice"), None)
     with pytest.raises(Forbidden) as refused:
         await sign_in.identify(**proof)
     assert refused.value.code == "github_refused"

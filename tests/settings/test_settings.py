@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from assay.model.account import SubmitPolicy
 from assay.model.errors import Invalid
 from assay.settings import SECRET_FIELDS, Settings, variable_name, with_secrets
 from tests.support.registry import SECRET
@@ -94,6 +95,27 @@ CONTRACT = {
     "ASSAY_RULESET": None,
     "ASSAY_SCAN_PROCESSES": None,
     "ASSAY_RETRY_SECONDS": 30,
+    "ASSAY_SUBMIT": SubmitPolicy.ANYONE,
+    "ASSAY_UPLOAD_QUOTA_BYTES": 1024**3,
+    "ASSAY_TRUSTED_PROXIES": (),
+    "ASSAY_LIMIT_READS": 1_200,
+    "ASSAY_LIMIT_WRITES": 600,
+    "ASSAY_LIMIT_WRITES_ANONYMOUS": 120,
+    "ASSAY_LIMIT_SKILLS": 5_000,
+    "ASSAY_LIMIT_SKILLS_ANONYMOUS": 500,
+    "ASSAY_LIMIT_DISCOVER": 300,
+    "ASSAY_LIMIT_DISCOVER_ANONYMOUS": 60,
+    "ASSAY_LIMIT_UPLOADS": 300,
+    "ASSAY_LIMIT_CLAIMS": 30,
+    "ASSAY_LIMIT_RESCANS": 20,
+    "ASSAY_LIMIT_APPEALS": 10,
+    "ASSAY_LIMIT_REPORTS": 20,
+    "ASSAY_LIMIT_REPORTS_ANONYMOUS": 5,
+    "ASSAY_LIMIT_OPEN_REPORTS_ANONYMOUS": 100,
+    "ASSAY_LIMIT_INSTALLS": 500,
+    "ASSAY_LIMIT_SIGN_IN": 5,
+    "ASSAY_LIMIT_SIGN_IN_ADDRESS": 50,
+    "ASSAY_LIMIT_TOKEN_PERCENT": 80,
 }
 
 
@@ -104,7 +126,18 @@ def test_names_and_defaults() -> None:
     assert shown == CONTRACT
 
 
-@pytest.mark.parametrize(("name", "value"), [("worker_batch", "101"), ("worker_concurrency", "1"), ("port", "70000")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("worker_batch", "101"),
+        ("worker_concurrency", "1"),
+        ("port", "70000"),
+        ("limit_skills", "-1"),
+        ("limit_token_percent", "101"),
+        ("trusted_proxies", "nginx"),
+        ("trusted_proxies", "10.0.0.1/8"),
+    ],
+)
 def test_limits_are_checked_at_start(name: str, value: str) -> None:
     """G92."""
     with pytest.raises(Invalid, match=variable_name(name)):

@@ -16,6 +16,8 @@ ISSUER = "assay"
 REQUIRED = ("iss", "aud", "iat", "exp")
 # Tolerated difference between the clocks of two machines.
 SKEW_SECONDS = 60
+# Longer ones are not ours, and are not parsed.
+MAX_LENGTH = 4096
 
 
 class ClaimsPurpose(StrEnum):
@@ -48,6 +50,8 @@ class ClaimsSigner:
 
     def read(self, purpose: ClaimsPurpose, token: str, kind: type[T], now: datetime) -> T | None:
         """Return the claims of a valid or expired token (see `is_expired`); None for any other."""
+        if len(token) > MAX_LENGTH:
+            return None
         try:
             # Times are compared below, with the clock of this process.
             options = jwt.types.Options(require=list(REQUIRED), verify_exp=False, verify_iat=False)
@@ -55,7 +59,7 @@ class ClaimsSigner:
                 token, self.secret, algorithms=[ALGORITHM], audience=purpose.value, issuer=ISSUER, options=options
             )
             claims = msgspec.convert(decoded, kind)
-        except (jwt.InvalidTokenError, msgspec.ValidationError):
+        except (jwt.InvalidTokenError, msgspec.ValidationError, RecursionError):
             return None
         return claims if claims.iat <= now.timestamp() + SKEW_SECONDS else None
 

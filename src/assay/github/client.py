@@ -48,11 +48,18 @@ class GitHubUrls:
     codeload: str
 
 
+class _OwnerResponse(msgspec.Struct):
+    id: int | None = None
+
+
 class _RepositoryResponse(msgspec.Struct):
     id: int
     full_name: str
     default_branch: str
     stargazers_count: int
+    owner: _OwnerResponse = msgspec.field(default_factory=_OwnerResponse)
+    private: bool = False
+    visibility: str = "public"
 
 
 class _CommitResponse(msgspec.Struct):
@@ -69,11 +76,25 @@ class GitHub:
     cache: ResponseCache = field(default_factory=ResponseCache)
 
     async def get_repository(self, name: RepositoryName) -> RepositoryFacts:
-        """Return the repository under its current name, also if it was requested by a former one."""
+        """Return the repository under its current name, also if it was requested by a former one.
+
+        Raises NotFound for a private repository, so that the operator's token does not reveal it to callers.
+        """
         response = await self.get(f"{self.urls.api}/repos/{name}", _RepositoryResponse)
+        if response.private or response.visibility != "public":
+            raise _error_for(404, "", f"/repos/{name}")
         owner, _, plain = response.full_name.partition("/")
         current = RepositoryName(Host.GITHUB, owner, plain)
-        return RepositoryFacts(current, response.id, response.default_branch, response.stargazers_count)
+        return RepositoryFacts(
+            current, response.id, response.default_branch, response.stargazers_count, response.owner.id
+        )
+
+    async def find_user_id(self, login: str) -> int | None:
+        """Return the numeric id of the user or organisation that has a login now; None if it is free."""
+        try:
+            return (await self.get(f"{self.urls.api}/users/{quote(login, safe='')}", _OwnerResponse)).id
+        except NotFound:
+            return None
 
     async def get_head_commit(self, name: RepositoryName) -> str:
         """Return the newest commit of the default branch."""

@@ -29,6 +29,26 @@ class GitHubUser(msgspec.Struct, frozen=True):
     login: str
 
 
+@dataclass(frozen=True, slots=True)
+class OrganisationMembership:
+    """An active membership, as GitHub reports it for the person who signs in."""
+
+    organisation_id: int
+    login: str
+    role: str
+
+
+class _Organisation(msgspec.Struct):
+    id: int
+    login: str
+
+
+class _Membership(msgspec.Struct):
+    state: str
+    role: str
+    organization: _Organisation
+
+
 class _Token(msgspec.Struct):
     access_token: str | None = None
     error: str | None = None
@@ -49,8 +69,8 @@ class GitHubSignIn:
     client_secret: str = field(repr=False)
     timeout_seconds: float = 15
 
-    def authorize_url(self, *, redirect_uri: str, state: str, verifier: str) -> str:
-        """Return the URL of GitHub's consent page. No scope is requested: public facts are enough."""
+    def authorize_url(self, *, redirect_uri: str, state: str, verifier: str, scope: str | None = None) -> str:
+        """Return the URL of GitHub's consent page. Signing in needs no scope: public facts are enough."""
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
         query = {
             "client_id": self.client_id,
@@ -58,11 +78,16 @@ class GitHubSignIn:
             "state": state,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
-        }
+        } | ({"scope": scope} if scope else {})
         return f"{self.web_url}/login/oauth/authorize?{urlencode(query)}"
 
-    async def identify(self, *, code: str, verifier: str, redirect_uri: str) -> GitHubUser:
-        """Return the person who came back with this code; the token is used for this one request and dropped."""
+    async def identify(
+        self, *, code: str, verifier: str, redirect_uri: str, organisation: str | None = None
+    ) -> tuple[GitHubUser, OrganisationMembership | None]:
+        """Return the person who came back with this code, and the membership in an organisation if requested.
+
+        The token is dropped afterwards. Raises Forbidden if the person is not an active member.
+        """
         form = {
             "client_id": self.client_id,
             "client_secret": self.client_secret,
@@ -77,7 +102,20 @@ class GitHubSignIn:
         if token.access_token is None:
             raise Forbidden("GitHub did not confirm who you are. Please try again.", code="github_refused")
         headers = GitHubAuth(token.access_token).headers
-        return await self._request("GET", f"{self.api_url}/user", GitHubUser, headers=headers)
+        user = await self._request("GET", f"{self.api_url}/user", GitHubUser, headers=headers)
+        return user, await self._membership(organisation, headers) if organisation else None
+
+    async def _membership(self, organisation: str, headers: Mapping[str, str]) -> OrganisationMembership:
+        no_member = Forbidden(
+            f"GitHub does not confirm that you are a member of {organisation}. An owner of the organisation may have "
+            "to approve this registry's GitHub app.",
+            code="not_a_member",
+        )
+        url = f"{self.api_url}/user/memberships/orgs/{quote(organisation, safe='')}"
+        found = await self._request("GET", url, _Membership, refusals={403: no_member, 404: no_member}, headers=headers)
+        if found.state != "active":
+            raise no_member
+        return OrganisationMembership(found.organization.id, found.organization.login, found.role)
 
     async def recognise(self, token: str) -> GitHubUser:
         """Return the person for whom GitHub issued this token to this very app.

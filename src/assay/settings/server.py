@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
+from assay.model.account import SubmitPolicy
 from assay.settings.values import HttpUrl, Secret, SettingsGroup
 
 
@@ -32,6 +33,11 @@ class ServerSettings(SettingsGroup):
     port: int = Field(8000, ge=0, le=65535, description="Port on which the web process listens.")
     public_url: HttpUrl | None = Field(
         None, description="Public URL of the registry, if it differs from host and port."
+    )
+    submit: SubmitPolicy = Field(
+        SubmitPolicy.ANYONE,
+        description="Who may submit repositories: `anyone`, `signed-in`, or `members` (accounts with the role MEMBER or"
+        " above). Uploads always need an account.",
     )
     internal_key: Secret | None = Field(None, description="Key of the admin API (header `X-Internal-Key`).")
     internal_key_previous: Secret | None = Field(

@@ -16,6 +16,7 @@ from assay.settings.deep_scan import DeepScanSettings
 from assay.settings.discovery import DiscoverySettings
 from assay.settings.github import GitHubSettings
 from assay.settings.judge import JudgeSettings
+from assay.settings.limits import LimitSettings
 from assay.settings.queue import QueueSettings
 from assay.settings.server import ServerSettings
 
@@ -35,7 +36,15 @@ def field_of(name: str) -> str:
     return name.removeprefix(PREFIX).lower() if name.startswith(PREFIX) else ""
 
 
-class Settings(DeepScanSettings, DiscoverySettings, JudgeSettings, QueueSettings, GitHubSettings, ServerSettings):
+class Settings(
+    DeepScanSettings,
+    DiscoverySettings,
+    JudgeSettings,
+    QueueSettings,
+    GitHubSettings,
+    LimitSettings,
+    ServerSettings,
+):
     """All settings; the environment variable of a field is its name in capitals with the prefix ASSAY_."""
 
     @model_validator(mode="after")
@@ -95,6 +104,33 @@ def with_secrets(settings: Settings) -> Settings:
 def has_secrets(settings: Settings) -> bool:
     """Return whether secrets were generated on this machine; clients must not generate others."""
     return (settings.data_dir / SECRETS_FILE).exists()
+
+
+def is_address_trusted(settings: Settings) -> bool:
+    """Return whether a command may send the internal key to the address in these settings without being asked to.
+
+    An `assay.toml` in the working directory may belong to a stranger's repository. The address in it gets only a key
+    from below the same directory.
+    """
+    if os.environ.get(CONFIG_VARIABLE) or os.environ.get(variable_name("public_url")):
+        return True
+    file = _read_file(None)
+    if "public_url" not in file and ("host" not in file or os.environ.get(variable_name("host"))):
+        return True
+    secrets_file = (settings.data_dir / SECRETS_FILE).resolve()
+    return settings.internal_key is None and secrets_file.is_relative_to(Path.cwd().resolve())
+
+
+def user_config_folder() -> Path | None:
+    """Return the folder `assay` in XDG_CONFIG_HOME, or else in `~/.config`; None if the user has no home directory."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    # The XDG specification requires that relative paths are ignored.
+    if base.is_absolute():
+        return base / "assay"
+    try:
+        return Path.home() / ".config" / "assay"
+    except RuntimeError:
+        return None
 
 
 def _read_file(name: str | None) -> Mapping[str, Any]:

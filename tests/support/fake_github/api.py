@@ -96,6 +96,10 @@ def _route(parts: list[str]) -> str:
             return "check"
         case ["orgs" | "users", _, "repos"]:
             return "owner"
+        case ["users", _]:
+            return "account"
+        case ["user", "memberships", "orgs", _]:
+            return "membership"
         case ["events"] | ["orgs", _, "events"] | ["users", _, "events", "public"]:
             return "events"
         case ["rate_limit" | "user" as route]:

@@ -15,7 +15,7 @@ def brief_repository(repository: FakeRepository, base_url: str) -> Json:
         "id": repository.id,
         "name": repository.name,
         "full_name": repository.full_name,
-        "owner": {"login": repository.owner, "type": "Organization"},
+        "owner": {"login": repository.owner, "id": repository.owner_id, "type": "Organization"},
         "private": repository.private,
         "html_url": f"{base_url}/web/{repository.full_name}",
         "description": repository.description or None,

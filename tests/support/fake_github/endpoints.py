@@ -12,7 +12,7 @@ from tests.support.fake_github.answer import (
     problem,
 )
 from tests.support.fake_github.bodies import commit_body, full_repository, tree_body
-from tests.support.fake_github.lists import answer_events, answer_owner
+from tests.support.fake_github.lists import answer_account, answer_events, answer_owner
 from tests.support.fake_github.repository import FakeRepository
 from tests.support.fake_github.request import Request
 from tests.support.fake_github.search import answer_search
@@ -25,6 +25,10 @@ def respond(world: FakeGitHub, request: Request, route: str) -> Answer:
         return NOT_FOUND
     if route == "user":
         return world.oauth.user(request.token)
+    if route == "account":
+        return answer_account(world, request.parts[2])
+    if route == "membership":
+        return world.oauth.membership(request.token, request.parts[4], world.id_of_login(request.parts[4]))
     if route == "search":
         return answer_search(world, request)
     if route == "owner":

@@ -20,6 +20,14 @@ def answer_owner(world: FakeGitHub, request: Request) -> Answer:
     return json_answer(200, _page(bodies, request), conditional=True)
 
 
+def answer_account(world: FakeGitHub, login: str) -> Answer:
+    """Respond to `/users/{login}`; 404 for a login that no repository and no test has."""
+    known = {each.owner.lower() for each in world.directory.all()} | set(world.owner_ids)
+    if login.lower() not in known:
+        return NOT_FOUND
+    return json_answer(200, {"login": login, "id": world.id_of_login(login), "type": "User"}, conditional=True)
+
+
 def answer_events(world: FakeGitHub, request: Request) -> Answer:
     """Respond to `/events`, `/orgs/{owner}/events` and `/users/{owner}/events/public`; 404 for an owner without events."""
     owner = request.parts[2].lower() if len(request.parts) > 2 else None

@@ -64,6 +64,8 @@ class OAuth:
     visitor_denies: bool = False
     issued: dict[str, tuple[OAuthApp, Person]] = field(default_factory=dict)
     """By token: its application and person."""
+    memberships: dict[tuple[str, int], str] = field(default_factory=dict)
+    """State of memberships (`active`, `pending`) by organisation in lower case and person id."""
     _grants: dict[str, _Grant] = field(default_factory=dict)
 
     def authorize(self, request: Request, now: float) -> Answer:
@@ -115,6 +117,16 @@ class OAuth:
         if token not in self.issued:
             return REQUIRES_AUTHENTICATION
         return json_answer(200, _user(self.issued[token][1]))
+
+    def membership(self, token: str | None, organisation: str, organisation_id: int) -> Answer:
+        """Handle `/user/memberships/orgs/{org}`; 404 for people who are not members."""
+        if token not in self.issued:
+            return REQUIRES_AUTHENTICATION
+        state = self.memberships.get((organisation.lower(), self.issued[token][1].id))
+        if state is None:
+            return NOT_FOUND
+        fields = {"state": state, "role": "member", "organization": {"id": organisation_id, "login": organisation}}
+        return json_answer(200, fields)
 
     def check(self, request: Request, is_good: Callable[[str], bool]) -> Answer:
         """Handle `POST /applications/{client_id}/token`: an authenticated application checks one of its own tokens."""

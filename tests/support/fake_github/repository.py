@@ -3,12 +3,18 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from tests.support.fake_github.answer import Answer
 from tests.support.fake_github.commit import Changes, FakeCommit, commit_files
 
 if TYPE_CHECKING:
     from tests.support.fake_github.world import FakeGitHub
+
+
+def id_of_login(login: str) -> int:
+    """Return the numeric id of a user or organisation unless `FakeGitHub.owner_ids` says otherwise."""
+    return 1_000_000 + crc32(login.lower().encode()) % 10**8
 
 
 class FakeRepository:
@@ -94,6 +100,11 @@ class FakeRepository:
     @property
     def owner(self) -> str:
         return self.full_name.partition("/")[0]
+
+    @property
+    def owner_id(self) -> int:
+        """The numeric id of the owner."""
+        return self._world.id_of_login(self.owner)
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ from tests.support.fake_github.commit import Content
 from tests.support.fake_github.directory import Directory
 from tests.support.fake_github.limits import Limits, grant
 from tests.support.fake_github.oauth import OAuth, OAuthApp, Person
-from tests.support.fake_github.repository import FakeRepository
+from tests.support.fake_github.repository import FakeRepository, id_of_login
 from tests.support.fake_github.request import Request
 
 Hit = TypeVar("Hit")
@@ -48,6 +48,8 @@ class FakeGitHub:
         """GitHub guarantees free 304s only for authorised requests; set False to enforce that."""
         self.incomplete_results = False
         """Value of `incomplete_results` in searches."""
+        self.owner_ids: dict[str, int] = {}
+        """Numeric ids of users and organisations by login in lower case, if not `id_of_login`."""
         self.organisations: set[str] = set()
         """Owners that are organisations, in lower case."""
         self.events: list[dict[str, object]] = []
@@ -88,6 +90,10 @@ class FakeGitHub:
             self.directory.add(repository)
             self.clear_searches()
             return repository
+
+    def id_of_login(self, login: str) -> int:
+        """Return the numeric id of a user or organisation."""
+        return self.owner_ids.get(login.lower()) or id_of_login(login)
 
     def add_event(self, full_name: str, kind: str = "PushEvent") -> None:
         """Add a public event about a repository, at the current time."""
