@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from assay.accounts.permissions import has_chosen_name
 from assay.blobs.blobs import Blobs
 from assay.certify.certify import certify_source
 from assay.certify.keys import SigningKeys
@@ -16,7 +17,8 @@ from assay.model.clock import Clock
 from assay.model.errors import Invalid, NotFound, RateLimited, ScannerError, Unavailable
 from assay.model.finding import Report
 from assay.model.job import Job
-from assay.model.repository import Repository
+from assay.model.repository import Host, Repository
+from assay.model.skill_names import is_natural_name
 from assay.model.source import Source
 from assay.model.submission import Reason, Submission
 from assay.model.verdict import Assessment, Decision
@@ -81,6 +83,7 @@ async def run_pipeline(submission: Submission, deps: PipelineDependencies) -> Su
     async with deps.fetcher.fetch(submission) as fetched:
         source = fetched.source
         await _record_identity(submission, fetched.resolution, deps)
+        is_name_chosen = await _check_name(submission, source, deps)
         started = await deps.group_commit.start_scan(submission, source)
         report = started.report or await deps.scanners.scan(source)
         submission, assessment = await _assess(started, source, report, deps)
@@ -92,7 +95,8 @@ async def run_pipeline(submission: Submission, deps: PipelineDependencies) -> Su
         name = listing_name_for(submission, started.listed_name)
         review = started.decisions.approval_of(report)
         certificate = certify_source(name, source, assessment, deps.keys, deps.clock.now(), review)
-        approved = Approved(name, source, describe(source.skill_md), assessment, certificate, review)
+        description = describe(source.skill_md)
+        approved = Approved(name, source, description, assessment, certificate, review, is_name_chosen)
         return await deps.group_commit.publish(submission, approved)
 
 
@@ -141,6 +145,7 @@ async def _record_identity(submission: Submission, resolution: Resolution | None
             submission.origin,
             submission.submitter,
             "worker",
+            is_name_chosen=submission.is_name_chosen,
         )
         async with deps.store.begin() as db:
             successor = (await admit_submission(db, request)).submission
@@ -148,6 +153,27 @@ async def _record_identity(submission: Submission, resolution: Resolution | None
             f"This repository is already known as {canonical.name}; submission {successor.id} replaces this one.",
             code="repository_renamed",
         )
+
+
+async def _check_name(submission: Submission, source: Source, deps: PipelineDependencies) -> bool:
+    """Return whether the owner or an administrator chose the name. Raises Invalid if someone else did, and neither the
+    folder nor the front matter has it; a skill that is already listed under the name keeps it.
+    """
+    repository = submission.repository.name
+    if submission.is_name_chosen or submission.submitter is not None or repository.host is Host.UPLOAD:
+        async with deps.store.begin() as db:
+            if await has_chosen_name(db, submission):
+                return True
+    declared = describe(source.skill_md).name
+    if submission.skill_id is None and not is_natural_name(
+        submission.skill_name, repository, submission.skill_path, declared
+    ):
+        raise Invalid(
+            f"{submission.skill_path} is not named {submission.skill_name!r}. Only the owner of {repository} may "
+            "choose a name that neither the folder nor the front matter has.",
+            code="name_mismatch",
+        )
+    return False
 
 
 async def _run_to_outcome(submission: Submission, deps: PipelineDependencies) -> Outcome:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from assay.app.maintenance import watch_limits
 from assay.serve.queue.health import read_queue_health
@@ -99,6 +100,61 @@ async def test_reports_are_validated_and_rate_limited(registry: Registry) -> Non
     await report_listing(registry, name, who=await signed_in(registry.app, "alice"))
     missing = await registry.client.get(f"/api/v1/reports/{'0' * 32}")
     assert (missing.status_code, missing.json()["code"]) == (404, "report_not_found")
+
+
+async def add_anonymous_reports(registry: Registry, number: int) -> None:
+    """Store open reports about the only listing, as from many addresses."""
+    async with registry.app.store.begin() as db:
+        await db.execute(
+            text(
+                "INSERT INTO security_report (id, skill_id, version, content_digest, category, text) "
+                "SELECT uuidv7(), skill.id, '1.0.0', 'sha256:' || repeat('a', 64), 'malware', 'Junk.' "
+                "FROM skill, generate_series(1, CAST(:number AS int))"
+            ),
+            {"number": number},
+        )
+
+
+async def test_junk_does_not_silence_accounts_and_administrators(registry: Registry) -> None:
+    name = await publish(registry, "acme/tools", "Says hello.")
+    await add_anonymous_reports(registry, registry.app.settings.limit_open_reports_anonymous)
+    refused = await report_listing(registry, name, 429)
+    assert (refused["code"], "Sign in" in refused["detail"]) == ("too_many_reports", True)
+    await report_listing(registry, name, who=await signed_in(registry.app, "alice"))
+    body = {"category": "malware", "text": "It sends files elsewhere."}
+    answer = await registry.client.post(f"/api/v1/skills/{name}/reports", json=body, headers=KEY)
+    assert answer.status_code == 200, answer.text
+
+
+async def test_reports_of_accounts_do_not_silence_others(registry: Registry) -> None:
+    """Only anonymous reports count towards the limit of a listing."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    await add_anonymous_reports(registry, registry.app.settings.limit_open_reports_anonymous)
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE security_report SET reporter = id::text"))
+    await report_listing(registry, name)
+
+
+async def test_administrator_has_no_limit_of_reports(registry: Registry) -> None:
+    name = await publish(registry, "acme/tools", "Says hello.")
+    body = {"category": "malware", "text": "It sends files elsewhere."}
+    for _ in range(6):
+        answer = await registry.client.post(f"/api/v1/skills/{name}/reports", json=body, headers=KEY)
+        assert answer.status_code == 200, answer.text
+
+
+async def test_reports_of_accounts_are_listed_first(registry: Registry) -> None:
+    name = await publish(registry, "acme/tools", "Says hello.")
+    anonymous = [(await report_listing(registry, name))["id"] for _ in range(2)]
+    people = [await signed_in(registry.app, login) for login in ("alice", "bob")]
+    signed = [(await report_listing(registry, name, who=each))["id"] for each in people]
+    listed: list[str] = []
+    params: dict[str, Any] = {"limit": 1}
+    while "cursor" not in params or params["cursor"]:
+        page = (await registry.client.get(REPORTS, params=params, headers=KEY)).json()
+        listed += [each["id"] for each in page["reports"]]
+        params["cursor"] = page["nextCursor"]
+    assert listed == [*signed, *anonymous]
 
 
 async def test_unanswered_report_raises_an_alarm(registry: Registry) -> None:

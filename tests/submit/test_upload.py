@@ -20,6 +20,7 @@ from assay.submit.upload import read_upload
 from tests.support.archives import a_header, a_member, a_tar, a_zip, a_zip_with_link, an_odd_member, packed
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_skill
+from tests.support.web.owners import KEY
 
 MIB = 1024 * 1024
 SKILL = {"SKILL.md": a_skill("greet"), "scripts/hello.py": "print('hello')\n", "技能.md": "你好"}
@@ -39,6 +40,7 @@ async def send(registry: Registry, archive: bytes, name: str | None = None) -> h
         "/api/v1/submissions/upload",
         files={"archive": ("skill.zip", archive)},
         data={"skillName": name} if name else {},
+        headers=KEY,
     )
 
 
@@ -284,7 +286,7 @@ async def test_invalid_upload_is_rejected_with_file_and_reason(registry: Registr
 
 
 async def test_upload_without_an_archive_is_rejected(registry: Registry) -> None:
-    answer = await registry.client.post("/api/v1/submissions/upload", files={"skillName": (None, "greet")})
+    answer = await registry.client.post("/api/v1/submissions/upload", files={"skillName": (None, "greet")}, headers=KEY)
     assert answer.status_code == 400
     assert "archive" in answer.json()["detail"]
 

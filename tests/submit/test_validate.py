@@ -307,7 +307,7 @@ def test_slug_is_idempotent_and_url_safe(name: str) -> None:
 async def test_every_surface_uses_the_same_name(registry: Registry) -> None:
     """G55: listing, submission and search."""
     registry.github.add_repository("Acme/Tools", {"SKILL.md": a_skill("x")})
-    accepted = await registry.submit("Acme/Tools", "My Skill (v2)")
+    accepted = await registry.submit("Acme/Tools", "My Skill (v2)", as_operator=True)
     await registry.work()
     expected = listing_name(RepositoryName(Host.GITHUB, "Acme", "Tools"), "My Skill (v2)")
     assert expected == "acme/tools/my-skill-v2"

@@ -1,7 +1,7 @@
 """The resources that every process uses, created from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -9,9 +9,10 @@ from functools import partial
 import aiohttp
 from obstore.store import LocalStore, from_url
 
+from assay.accounts.names.popular import PopularNamesCache
 from assay.accounts.signed_claims import ClaimsSigner
 from assay.app.keys import KeyFiles, open_keys
-from assay.blobs.blobs import Blobs
+from assay.blobs.blobs import Blobs, Recorder
 from assay.certify.keys import SigningKeys
 from assay.edge.kv import Edge
 from assay.edge.open import open_edge
@@ -26,6 +27,7 @@ from assay.github.shared_budget import MAX_SHARE_CALLS, SHARE_DIVISOR
 from assay.github.token_budget import TokenBudget
 from assay.model.clock import Clock
 from assay.model.errors import Invalid, Unavailable
+from assay.queue.batching import Batcher
 from assay.scan.ruleset import Ruleset
 from assay.scan_pool.rule_folder import read_ruleset
 from assay.serve.operations.edge_copy import PublishedCopy
@@ -35,6 +37,7 @@ from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import check_schema
 from assay.store.repositories.cached_responses import DatabaseResponseStore
 from assay.store.repositories.call_budgets import DatabaseBudgetStore
+from assay.store.scans.stored_blobs import record_blobs
 from assay.store.versions.keys import register_keys
 from assay.submit.repository import SkillFinder
 
@@ -42,6 +45,8 @@ from assay.submit.repository import SkillFinder
 WATCH_SECONDS = 2
 # Time limit for preparing a database that has recovered.
 PREPARE_SECONDS = 10
+# Blobs recorded in one transaction.
+MAX_RECORDED = 50
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class App:
     finder: SkillFinder
     limits: Limits
     clock: Clock
+    popular_names: PopularNamesCache
 
 
 @asynccontextmanager
@@ -93,13 +99,14 @@ async def open_app(
                 store=store,
                 edge=edge,
                 copy=copy,
-                blobs=open_blobs(settings),
+                blobs=open_blobs(settings, store),
                 keys=keys,
                 github=github,
                 git=git,
                 finder=SkillFinder(github, clock, git),
                 limits=Limits(),
                 clock=clock,
+                popular_names=PopularNamesCache(),
             )
 
 
@@ -129,12 +136,28 @@ async def connect_edge(settings: Settings) -> AsyncIterator[Edge]:
         await edge.close()
 
 
-def open_blobs(settings: Settings) -> Blobs:
+def open_blobs(settings: Settings, store: Database) -> Blobs:
     """Return the blob store in the settings, or else a folder in the data directory."""
     if settings.blobs_url is not None:
-        return Blobs(from_url(settings.blobs_url))
+        return Blobs(from_url(settings.blobs_url), record_in(store))
     folder = settings.data_dir / "blobs"
-    return Blobs(LocalStore(str(folder), mkdir=True))
+    return Blobs(LocalStore(str(folder), mkdir=True), record_in(store))
+
+
+def record_in(store: Database) -> Recorder:
+    """Return the function that records blobs before they are saved, those saved at the same time in one transaction."""
+
+    async def record_all(blobs: Sequence[tuple[str, int]]) -> Sequence[None]:
+        async with store.begin() as db:
+            await record_blobs(db, dict(blobs))
+        return [None] * len(blobs)
+
+    batches = Batcher(record_all, at_most=MAX_RECORDED)
+
+    async def record(digest: str, size_bytes: int) -> None:
+        await batches.do((digest, size_bytes))
+
+    return record
 
 
 def key_files(settings: Settings) -> KeyFiles:

@@ -43,9 +43,10 @@ class AliasValue(EdgeValue, frozen=True):
 
 
 class SubmissionValue(EdgeValue, frozen=True):
-    """An active submission."""
+    """An active submission. Jobs of the same priority are claimed in the order of their ids."""
 
     submission: Submission
+    job_id: int | None = None
 
 
 class BlockValue(EdgeValue, frozen=True):

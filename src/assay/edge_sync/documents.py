@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.edge.keys import INDEX_KEYS, alias_key, block_key, detail_key, skill_key, submission_key
 from assay.edge.values import AliasValue, BlockValue, DetailValue, SkillValue, SubmissionValue, encode
 from assay.model.blocklist import BlocklistEntry
+from assay.model.job import Job
 from assay.model.skill import ListingStatus, Skill
 from assay.model.submission import Submission
 from assay.store.feed.changes import Change
@@ -21,6 +22,7 @@ from assay.store.feed.edge_rows import (
     resolve_aliases,
     skills_of,
 )
+from assay.store.queue.order import find_claim_orders
 
 
 @dataclass
@@ -53,11 +55,9 @@ class Draft:
         else:
             self.deletes.add(alias_key(alias))
 
-    def submissions(self, ids: Iterable[UUID], under_way: Iterable[Submission], serial: int) -> None:
-        """Put the active submissions and delete the others of `ids`."""
-        self.deletes |= {submission_key(number) for number in ids}
-        for each in under_way:
-            self.puts[submission_key(each.id)] = encode(SubmissionValue(serial=serial, submission=each))
+    def submission(self, submission: Submission, job_id: int | None, serial: int) -> None:
+        value = SubmissionValue(serial=serial, submission=submission, job_id=job_id)
+        self.puts[submission_key(submission.id)] = encode(value)
 
     def blocks(self, ids: Iterable[UUID], holding: Iterable[BlocklistEntry], serial: int) -> None:
         """Put the entries in force and delete the others of `ids`."""
@@ -106,10 +106,17 @@ async def draft_changes(db: AsyncConnection, changed: ChangedObjects, serial: in
         if not any(key in draft.effective_deletes for key in map(skill_key, names)):
             draft.deletes -= INDEX_KEYS
     if changed.submissions:
-        draft.submissions(changed.submissions, await list_active_submissions(db, ids=changed.submissions), serial)
+        draft.deletes |= {submission_key(number) for number in changed.submissions}
+        await draft_submissions(db, draft, await list_active_submissions(db, ids=changed.submissions), serial)
     if changed.blocks:
         draft.blocks(changed.blocks, await active_entries(db, changed.blocks), serial)
     return draft
+
+
+async def draft_submissions(db: AsyncConnection, draft: Draft, active: Sequence[Submission], serial: int) -> None:
+    orders = await find_claim_orders(db, [Job(each.id, each.cycle) for each in active])
+    for each in active:
+        draft.submission(each, orders[each.id].id if each.id in orders else None, serial)
 
 
 async def draft_listings(db: AsyncConnection, draft: Draft, live: Sequence[Skill], serial: int) -> None:

@@ -31,7 +31,7 @@ from assay.edge.values import (
     encode,
     values_schema_digest,
 )
-from assay.edge_sync.documents import Draft, draft_aliases, draft_listings
+from assay.edge_sync.documents import Draft, draft_aliases, draft_listings, draft_submissions
 from assay.model.errors import Conflict, Unavailable
 from assay.model.skill import Skill
 from assay.store.database.database import Database
@@ -171,7 +171,7 @@ class _Rebuild:
     async def _submissions(self, db: AsyncConnection, serial: int) -> tuple[Draft, RebuildValue]:
         draft = Draft()
         found = await list_active_submissions(db, after=_id(self.at.after), limit=BATCH)
-        draft.submissions((), found, serial)
+        await draft_submissions(db, draft, found, serial)
         return draft, self._advance(found[-1].id if len(found) == BATCH else None, serial)
 
     async def _blocks(self, db: AsyncConnection, serial: int) -> tuple[Draft, RebuildValue]:

@@ -5,7 +5,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.accounts.permissions import require_submission_owner
-from assay.accounts.rate_limit import RateLimit, enforce_rate_limit
+from assay.accounts.rate_limit import RateLimit, caller_key, enforce_rate_limit
 from assay.model.account import Caller
 from assay.model.clock import Clock
 from assay.model.errors import Conflict
@@ -20,12 +20,13 @@ from assay.store.operations.audit import record_audit
 from assay.store.submissions.selection import lock_by_ids
 from assay.store.submissions.transitions import Step, move
 
-DAILY_LIMIT = RateLimit("appeals", at_most=10, seconds=86_400)
 CODE = "appealed"
 NEXT_STEP = "Wait for a reviewer; the answer will appear here."
 
 
-async def file_appeal(db: AsyncConnection, submission_id: UUID, text: str, caller: Caller, clock: Clock) -> Appeal:
+async def file_appeal(
+    db: AsyncConnection, submission_id: UUID, text: str, caller: Caller, limit: RateLimit, clock: Clock
+) -> Appeal:
     """File an appeal and move a refused submission to NEEDS_REVIEW. Raises Conflict on a second appeal."""
     statement = clean_statement(text, "text", shortest=MIN_STATEMENT_LENGTH, longest=MAX_STATEMENT_LENGTH)
     await lock_by_ids(db, [submission_id])
@@ -37,7 +38,7 @@ async def file_appeal(db: AsyncConnection, submission_id: UUID, text: str, calle
         raise Conflict(
             "These files have already been appealed. Change them and submit the skill again.", code="appealed"
         )
-    await enforce_rate_limit(db, DAILY_LIMIT, str(caller.account_id or caller.name), clock.now())
+    await enforce_rate_limit(db, limit, caller_key(caller), clock.now())
     if submission.state is not State.NEEDS_REVIEW:
         before = submission.reason.message if submission.reason else ""
         reason = Reason(CODE, f"The author has appealed. Previous reason: {before}", NEXT_STEP)

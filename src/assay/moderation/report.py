@@ -18,15 +18,26 @@ from assay.model.text import clean_statement
 from assay.moderation.blocklist import block
 from assay.moderation.withdraw import withdraw
 from assay.store.moderation.blocklist import check_blocklist
-from assay.store.moderation.security_reports import add_report, answer_report, count_open, find_same_report, get_report
+from assay.store.moderation.security_reports import (
+    add_report,
+    answer_report,
+    count_open_anonymous,
+    find_same_report,
+    get_report,
+)
 from assay.store.operations.audit import record_audit
 from assay.store.versions.versions import find_version
 
-ACCOUNT_LIMIT = RateLimit("reports of an account", at_most=20, seconds=86_400)
-ADDRESS_LIMIT = RateLimit("reports without an account", at_most=5, seconds=86_400)
-# Maximum of unanswered reports per listing.
-MAX_OPEN = 100
-RETRY_SECONDS = 3_600
+DAY_SECONDS, RETRY_SECONDS = 86_400, 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLimits:
+    """Reports per day of an account and of an address, and open anonymous reports of a listing; 0 is no limit."""
+
+    per_account: int
+    per_address: int
+    open_anonymous: int
 
 
 @dataclass(frozen=True)
@@ -40,9 +51,12 @@ class NewReport:
 
 
 async def file_report(
-    db: AsyncConnection, listing: Skill, report: NewReport, caller: Caller, clock: Clock
+    db: AsyncConnection, listing: Skill, report: NewReport, caller: Caller, limits: ReportLimits, clock: Clock
 ) -> SecurityReport:
-    """Store a report. The same report from the same account returns the first one. Raises Throttled."""
+    """Store a report. The same report from the same account returns the first one. Raises Throttled.
+
+    Anonymous reports count only against anonymous callers, and reviewers have no limits.
+    """
     text = clean_statement(report.text, "text", shortest=MIN_STATEMENT_LENGTH, longest=MAX_STATEMENT_LENGTH)
     version = await find_version(db, listing.id, report.version or listing.current_version)
     if version is None:
@@ -52,13 +66,8 @@ async def file_report(
         known = await find_same_report(db, reporter, listing.id, version.version, report.category)
         if known is not None:
             return known
-    if await count_open(db, listing.id, MAX_OPEN) >= MAX_OPEN:
-        message = f"{listing.name} already has {MAX_OPEN} unanswered reports. Try again later."
-        raise Throttled(message, code="too_many_reports", retry_after_seconds=RETRY_SECONDS)
-    if reporter is not None:
-        await enforce_rate_limit(db, ACCOUNT_LIMIT, reporter, clock.now())
-    else:
-        await enforce_rate_limit(db, ADDRESS_LIMIT, network_of(report.address), clock.now())
+    if not caller.is_reviewer:
+        await _limit(db, listing, reporter, report.address, limits, clock)
     new = SecurityReport(
         id=new_id(),
         skill_id=listing.id,
@@ -72,6 +81,24 @@ async def file_report(
     )
     await add_report(db, new)
     return new
+
+
+async def _limit(
+    db: AsyncConnection, listing: Skill, reporter: str | None, address: str, limits: ReportLimits, clock: Clock
+) -> None:
+    """Count the report against its account, or against its network and the listing. Raises Throttled."""
+    if reporter is not None:
+        limit = RateLimit("reports of an account", limits.per_account, DAY_SECONDS)
+        await enforce_rate_limit(db, limit, reporter, clock.now())
+        return
+    at_most = limits.open_anonymous
+    if at_most and await count_open_anonymous(db, listing.id, at_most) >= at_most:
+        message = f"{listing.name} has {at_most:,} unanswered reports from callers without an account. "
+        message += "Sign in to send yours now, or try again later."
+        raise Throttled(message, code="too_many_reports", retry_after_seconds=RETRY_SECONDS)
+    hint = "Sign in to send more."
+    limit = RateLimit("reports without an account", limits.per_address, DAY_SECONDS, hint)
+    await enforce_rate_limit(db, limit, network_of(address), clock.now())
 
 
 async def resolve_report(

@@ -3,7 +3,7 @@
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.accounts.permissions import is_owner_or_submitter
-from assay.accounts.rate_limit import RateLimit, enforce_rate_limit
+from assay.accounts.rate_limit import RateLimit, caller_key, enforce_rate_limit
 from assay.model.account import Caller
 from assay.model.clock import Clock
 from assay.model.errors import Conflict
@@ -13,11 +13,12 @@ from assay.store.skills.locks import lock_skill
 from assay.submit.admission import Admission, Admitted, admit_submission
 from assay.submit.resubmit import build_resubmission
 
-ACCOUNT_LIMIT = RateLimit("rescans for an account", at_most=20, seconds=86_400)
 LISTING_LIMIT = RateLimit("rescans of a listing", at_most=1, seconds=3_600)
 
 
-async def request_rescan(db: AsyncConnection, listing: Skill, caller: Caller, clock: Clock) -> Admitted:
+async def request_rescan(
+    db: AsyncConnection, listing: Skill, caller: Caller, account_limit: RateLimit, clock: Clock
+) -> Admitted:
     """Resubmit a live listing. While a submission is active, return it without counting against the limits."""
     locked = await lock_skill(db, listing.name)
     if locked.standing is not ListingStatus.LIVE:
@@ -25,10 +26,10 @@ async def request_rescan(db: AsyncConnection, listing: Skill, caller: Caller, cl
     admitted = await admit_submission(db, await build_resubmission(db, locked, caller))
     if admitted.admission is Admission.DUPLICATE:
         return admitted
-    if not await is_owner_or_submitter(db, caller, locked):
+    if not caller.is_reviewer and not await is_owner_or_submitter(db, caller, locked):
         await enforce_rate_limit(db, LISTING_LIMIT, str(locked.id), clock.now())
-    if not caller.is_admin:
-        await enforce_rate_limit(db, ACCOUNT_LIMIT, str(caller.account_id), clock.now())
+    if not caller.is_reviewer:
+        await enforce_rate_limit(db, account_limit, caller_key(caller), clock.now())
     await record_audit(
         db, caller.name, "skill_rescan_requested", locked.name, {"submission": str(admitted.submission.id)}
     )

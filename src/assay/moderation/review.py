@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.accounts.permissions import has_chosen_name
 from assay.certify.certify import certify_source
 from assay.certify.keys import SigningKeys
 from assay.model.errors import Conflict
@@ -64,7 +65,8 @@ async def approve(
     name = listing_name_for(submission, listed)
     assessment = Assessment(scan.report, None, verdict, verdict)
     certificate = certify_source(name, source, assessment, keys, decision.at, review)
-    approved = Approved(name, source, describe(source.skill_md), assessment, certificate, review)
+    is_chosen = await has_chosen_name(db, submission)
+    approved = Approved(name, source, describe(source.skill_md), assessment, certificate, review, is_chosen)
     [published] = await publish_new_listings(db, [(submission, approved)]) if submission.skill_id is None else [None]
     published = published or await publish_to_listing(db, submission, approved, keys)
     await _record_review(db, decision, review, AppealStatus.GRANTED, before=submission.state)

@@ -28,6 +28,8 @@ REQUEUEABLE = frozenset(
 )
 # Priority behind new submissions, so that bulk requeuing does not delay them.
 BEHIND_NEW = -10
+# Those that are queued like new submissions take turns with them.
+SHARE = "maintenance"
 
 
 @dataclass(frozen=True)
@@ -92,5 +94,6 @@ async def reopen_and_enqueue(
         Reopening(each, each.upload_digest, by, trigger, {"said": reason}, priority=priority) for each in chosen
     ]
     reopened = list((await reopen_all(db, reopenings)).values())
-    await enqueue(db, [Job(each.id, each.cycle) for each in reopened], [priority] * len(reopened))
+    share = None if priority == BEHIND_NEW else SHARE
+    await enqueue(db, [Job(each.id, each.cycle) for each in reopened], [priority] * len(reopened), share=share)
     return reopened

@@ -20,12 +20,12 @@ from assay.model.skill import (
     declared_version,
     listing_name,
     slug_in,
-    slug_of,
 )
 from assay.model.source import Source
 from assay.model.submission import ACTIVE, Reason, State, Submission
 from assay.model.verdict import Assessment, Path, Verdict
 from assay.publish.block import block_move, find_block_entries
+from assay.publish.names import free_name, rename_to_chosen, revive_deleted
 from assay.publish.refuse import refuse_submission
 from assay.store.moderation.reviews import find_approvals
 from assay.store.scans.rescans import add_rescans
@@ -59,6 +59,8 @@ class Approved:
     certificate: Certificate
     # The reviewer's approval of this content, if any.
     review: Review | None = None
+    # The owner or an administrator chose the name.
+    is_name_chosen: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -70,10 +72,8 @@ class Approved:
 
 
 def listing_name_for(submission: Submission, current: str | None) -> str:
-    """Return the current name of the listing, or a new one if there is none or the author renamed the skill."""
-    if current is not None and slug_in(current) == slug_of(submission.skill_name):
-        return current
-    return listing_name(submission.repository.name, submission.skill_name)
+    """Return the current name of the listing, which its owner may have changed, or the requested one if it is new."""
+    return current or listing_name(submission.repository.name, submission.skill_name)
 
 
 async def publish_new_listings(
@@ -126,8 +126,14 @@ async def publish_to_listing(
         return await move_one(db, block_move(submission, digest, entry))
     listed = await lock_listing(db, submission.repository.id, submission.skill_path)
     if listed is None or listed.name != approved.name:
-        reason = _name_taken(approved.name, listed.name if listed else None)
-        return await _refuse(db, submission, reason, trigger="name taken")
+        if not await _settle_name(db, submission, approved, listed):
+            reason = _name_taken(approved.name, listed.name if listed else None)
+            return await _refuse(db, submission, reason, trigger="name taken")
+        if listed is None:
+            return await _publish_first(db, submission, approved, scans[digest])
+        listed = replace(listed, name=approved.name)
+    if approved.is_name_chosen:
+        await revive_deleted(db, listed)
     listing = replace(_listing(submission, approved), id=listed.id)
     versions = await list_versions(db, listing.id)
     known = next((each for each in versions if each.content_digest == digest), None)
@@ -146,6 +152,26 @@ async def publish_to_listing(
     await (make_live(db, new) if known else publish_next_version(db, new))
     await _schedule_judging(db, [approved])
     return await move_one(db, _published(submission, approved, listing.id, version))
+
+
+async def _settle_name(
+    db: AsyncConnection, submission: Submission, approved: Approved, listed: ExistingListing | None
+) -> bool:
+    """Make the name available for this folder if its owner chose it; False if it is not."""
+    if not approved.is_name_chosen:
+        return False
+    if listed is None:
+        return await free_name(db, submission, approved.name)
+    return await rename_to_chosen(db, submission, listed, approved.name)
+
+
+async def _publish_first(db: AsyncConnection, submission: Submission, approved: Approved, scan_id: int) -> Submission:
+    """Publish the first version of a listing whose name has just become available."""
+    new = _first_version(submission, approved, scan_id)
+    if not await publish_first_versions(db, [new]):
+        return await _refuse(db, submission, _name_taken(approved.name, None), trigger="name taken")
+    await _schedule_judging(db, [approved])
+    return await move_one(db, _published(submission, approved, new.listing.id, new.version))
 
 
 async def _certify_again(
@@ -190,12 +216,15 @@ def _first_version(submission: Submission, approved: Approved, scan_id: int) -> 
 
 
 def _listing(submission: Submission, approved: Approved) -> ListingUpdate:
+    owner, claimed = submission.repository.name.owner, approved.description.author
     return ListingUpdate(
         id=submission.skill_id or new_id(),
         name=approved.name,
         repository_id=submission.repository.id,
         skill_path=submission.skill_path,
-        author=approved.description.author or submission.repository.name.owner,
+        author=owner,
+        claimed_author=None if claimed is None or claimed.lower() == owner.lower() else claimed,
+        is_name_chosen=approved.is_name_chosen,
         description=approved.description,
         certificate=approved.certificate,
     )

@@ -17,6 +17,8 @@ NEXT_STEPS = {
     "file_too_large": "Remove the file or make it smaller, then submit again.",
     "skill_too_large": "Remove files that the skill does not need, then submit again.",
     "tree_truncated": "Move the skill to a repository with fewer files, then submit again.",
+    "name_mismatch": "Submit the skill under the name of its folder, or sign in as the owner of the repository.",
+    "namespace_taken": "Ask an operator of this registry who owns the namespace.",
     "unsafe_file": "Replace it with a regular file whose name has only ordinary characters, then submit again.",
 }
 

@@ -38,6 +38,8 @@ class SubmissionRequest:
     submitter: str | None = None
     actor: str | None = None
     upload_digest: str | None = None
+    # The owner or an administrator chose the name, so it need not match the fetched skill.
+    is_name_chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ class Admitted:
     was_published: bool
 
 
-async def admit_submission(db: AsyncConnection, request: SubmissionRequest) -> Admitted:
+async def admit_submission(db: AsyncConnection, request: SubmissionRequest, *, share: str | None = None) -> Admitted:
     """Admit one request. Raises Conflict if another upload of the skill is being processed."""
-    [admitted] = await admit_submissions(db, [request])
+    [admitted] = await admit_submissions(db, [request], share=share)
     if isinstance(admitted, Conflict):
         raise admitted
     return admitted
@@ -64,11 +66,13 @@ async def admit_submissions(
     batch: UUID | None = None,
     may_reopen: bool = True,
     chunk: int = CHUNK,
+    share: str | None = None,
 ) -> list[Admitted | Conflict]:
     """Create or reopen submissions; idempotent on repository, skill name and path.
 
     Row, job, event and change record commit together, in a constant number of statements. The results are in the order
-    of the requests.
+    of the requests. The caller named by `share` takes turns in the queue with the others; by default, the submitter or
+    the origin of the first request.
     """
     repositories = await find_or_add_repositories(db, [request.repository for request in requests])
     known = {repository.id: repository for repository in repositories.values()}
@@ -80,8 +84,14 @@ async def admit_submissions(
     admitted, reopenings = _decide(keys, requests, created, existing, may_reopen=may_reopen)
     reopened = await reopen_all(db, reopenings)
     fresh = [*created.values(), *reopened.values()]
-    await enqueue(db, [Job(each.id, each.cycle) for each in fresh], [each.priority for each in fresh], chunk)
+    jobs, priorities = [Job(each.id, each.cycle) for each in fresh], [each.priority for each in fresh]
+    # Last, because it locks the share of the caller.
+    await enqueue(db, jobs, priorities, chunk, share=share or (_share_of(requests[0]) if requests else None))
     return [_with_reopened(each, reopened) for each in admitted]
+
+
+def _share_of(request: SubmissionRequest) -> str:
+    return f"account {request.submitter}" if request.submitter else f"origin {request.origin}"
 
 
 def _natural_key(repository: Repository, request: SubmissionRequest) -> NaturalKey:
@@ -107,6 +117,7 @@ async def _create(
             submitter=request.submitter,
             upload_digest=request.upload_digest,
             actor=_actor(request),
+            is_name_chosen=request.is_name_chosen,
         )
         for key, request in sorted(first.items(), key=lambda item: item[0])
     ]
@@ -137,7 +148,10 @@ def _decide(
         else:
             decision = _decide_again(existing[key], request, may_reopen=may_reopen and key not in seen)
         if isinstance(decision, Admitted) and decision.admission is Admission.REOPENED:
-            reopenings.append(Reopening(decision.submission, request.upload_digest, _actor(request)))
+            reopening = Reopening(
+                decision.submission, request.upload_digest, _actor(request), is_name_chosen=request.is_name_chosen
+            )
+            reopenings.append(reopening)
         admitted.append(decision)
         seen.add(key)
     return admitted, reopenings

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.errors import AssayError, Invalid
 from assay.model.ids import new_id
 from assay.model.repository import Host
-from assay.model.skill import Skill
+from assay.model.skill import Skill, slug_in
 from assay.model.submission import Origin
 from assay.store.feed.changes import record_batch
 from assay.store.queue.jobs import CHUNK
@@ -37,12 +37,17 @@ class Batch:
 
 
 async def admit_batch(
-    db: AsyncConnection, items: Sequence[Item], *, may_reopen: bool = True, chunk: int = CHUNK
+    db: AsyncConnection,
+    items: Sequence[Item],
+    *,
+    may_reopen: bool = True,
+    chunk: int = CHUNK,
+    share: str | None = None,
 ) -> Batch:
     """Admit all valid items at once, with one change record for the new submissions instead of one each."""
     batch = new_id()
     requests = [item for item in items if isinstance(item, SubmissionRequest)]
-    admitted = await admit_submissions(db, requests, batch=batch, may_reopen=may_reopen, chunk=chunk)
+    admitted = await admit_submissions(db, requests, batch=batch, may_reopen=may_reopen, chunk=chunk, share=share)
     answers = iter(admitted)
     done = Batch(batch, tuple(next(answers) if isinstance(item, SubmissionRequest) else item for item in items))
     created = done.count(Admission.CREATED)
@@ -59,12 +64,16 @@ async def submit_missing_listings(db: AsyncConnection, lost: Sequence[Skill], *,
     Uploads are skipped: their source cannot be fetched again.
     """
     requests = [
-        SubmissionRequest(each.repository, each.name.rpartition("/")[2], each.skill_path, Origin.BULK, actor=by)
+        SubmissionRequest(
+            each.repository, slug_in(each.name), each.skill_path, Origin.BULK, actor=by, is_name_chosen=True
+        )
         for each in lost
         if each.repository.host is not Host.UPLOAD
     ]
     count = 0
     for start in range(0, len(requests), MAX_BATCH_ITEMS):
-        batch = await admit_batch(db, requests[start : start + MAX_BATCH_ITEMS], may_reopen=False)
+        # A share of its own: it stays locked until the last batch is admitted.
+        chosen = requests[start : start + MAX_BATCH_ITEMS]
+        batch = await admit_batch(db, chosen, may_reopen=False, share="missing listings")
         count += batch.count(Admission.CREATED)
     return count

@@ -55,7 +55,9 @@ class DumpedSkill:
         return listing_name(self.repository, self.skill_name)
 
     def request(self, skill_path: str, by: str) -> SubmissionRequest:
-        return SubmissionRequest(self.repository, self.skill_name, skill_path, Origin.BULK, actor=by)
+        return SubmissionRequest(
+            self.repository, self.skill_name, skill_path, Origin.BULK, actor=by, is_name_chosen=True
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ async def _import_batch(
     if not requests:
         return
     async with store.begin() as db:
-        batch = await admit_batch(db, [request for _, request in requests], may_reopen=False)
+        batch = await admit_batch(db, [request for _, request in requests], may_reopen=False, share="import")
     summary.backfilled += batch.count(Admission.CREATED)
     for index, problem in batch.errors:
         summary.note(requests[index][0], problem)

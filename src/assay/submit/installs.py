@@ -1,4 +1,4 @@
-"""Reports of installs, counted once per client, skill and day; clients are stored as keyed digests."""
+"""Reports of installs, counted once per caller, skill and day; callers are stored as keyed digests."""
 
 import hashlib
 import hmac
@@ -8,6 +8,8 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from assay.accounts.rate_limit import caller_key
+from assay.model.account import Caller
 from assay.store.skills.installs import add_installs
 from assay.store.skills.names import resolve_name
 from assay.store.skills.skills import find_skills
@@ -32,21 +34,29 @@ class RecordedInstalls:
     unknown: tuple[str, ...]
 
 
-def client_key(secret: str, address: str, user_agent: str) -> str:
-    """Return a stable pseudonym of a client, which cannot be reversed without the secret."""
+def client_key(secret: str, caller: Caller, address: str) -> str:
+    """Return a stable pseudonym of an account, or else of a network; it cannot be reversed without the secret.
+
+    What a client says about itself, such as its user agent, does not count: it can say anything.
+    """
     key = hmac.digest(secret.encode(), PURPOSE, "sha256")
-    client = "\n".join((address, user_agent)).encode(errors="replace")
+    client = caller_key(caller, address).encode(errors="replace")
     return f"sha256:{hmac.new(key, client, hashlib.sha256).hexdigest()}"
 
 
 async def record_installs(
-    db: AsyncConnection, installs: Sequence[Install], *, client: str, now: datetime
+    db: AsyncConnection,
+    installs: Sequence[Install],
+    *,
+    client: str,
+    now: datetime,
+    at_most: int,
 ) -> RecordedInstalls:
-    """Count installs. Unknown and ambiguous names are returned in `unknown`."""
+    """Count installs, of at most `at_most` skills a day; 0 is no limit. `unknown` has unknown and ambiguous names."""
     names = {each.name: await _resolve_name(db, each.name) for each in installs}
     found = await find_skills(db, [name for name in names.values() if name is not None])
     known = [(found[name].id, each.version) for each in installs if (name := names[each.name]) in found]
-    counted = await add_installs(db, known, client=client, day=now.date())
+    counted = await add_installs(db, known, client=client, day=now.date(), at_most=at_most)
     unknown = tuple(sorted({each.name for each in installs if names[each.name] not in found}))
     return RecordedInstalls(len(installs), counted, unknown)
 

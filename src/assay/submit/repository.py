@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,9 +14,10 @@ from assay.fetch.single_flight import SingleFlight
 from assay.git.client import Git
 from assay.github.client import GitHub
 from assay.model.clock import Clock
-from assay.model.errors import AssayError, Invalid, NotFound, Unavailable
+from assay.model.errors import Invalid, NotFound, Unavailable
 from assay.model.repository import Host, RepositoryFacts, RepositoryName
 from assay.model.skill import slug_of
+from assay.model.skill_names import natural_names
 from assay.submit.validate import DEFAULT_PATH, checked_skill_name, checked_skill_path
 
 MANIFESTS = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
@@ -25,8 +26,6 @@ MAX_SKILLS = 5_000
 CACHE_TTL = timedelta(seconds=30)
 MAX_CACHED = 100
 TIMEOUT_SECONDS = 30
-# Folders that only group skills and are left out of skill names.
-GROUPS = frozenset({"skills", "plugins", "src"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ def name_skills(repository: RepositoryName, paths: Sequence[str], known: Mapping
     names = {path: known[path] for path in paths if path in known}
     taken = {slug_of(name) for name in names.values()}
     for path in sorted(set(paths) - set(names), key=lambda path: (path.count("/"), path)):
-        names[path] = next(name for name in _candidates(repository, path) if slug_of(name) not in taken)
+        names[path] = next(name for name in _valid_names(repository, path) if slug_of(name) not in taken)
         taken.add(slug_of(names[path]))
     return names
 
@@ -187,24 +186,9 @@ def _without_skills(declared: set[str], found: Sequence[str]) -> list[str]:
     return sorted(folder for folder in declared if not holders[folder])
 
 
-def _candidates(repository: RepositoryName, path: str) -> Iterable[str]:
-    """Yield the folder's name, then prefixed with its parent folders one by one, then with a number."""
-    folders = [part for part in folder_of(path).split("/") if part]
-    *around, last = folders or [repository.name]
-    name = last
-    yield from _checked(name)
-    for folder in reversed(around):
-        if folder.lower() not in GROUPS:
-            name = f"{folder}-{name}"
-            yield from _checked(name)
-    number = 2
-    while True:
-        yield from _checked(f"{last}-{number}")
-        number += 1
-
-
-def _checked(name: str) -> Iterable[str]:
-    try:
-        yield checked_skill_name(name)
-    except AssayError:
-        return
+def _valid_names(repository: RepositoryName, path: str) -> Iterator[str]:
+    for name in natural_names(repository, path):
+        try:
+            yield checked_skill_name(name)
+        except Invalid:
+            continue

@@ -41,17 +41,18 @@ def lookalike_of(name: str) -> str | None:
     """Return the well-known name that is one edit away from this one; None if the name is itself well known."""
     if name in KNOWN or len(name) < _SHORTEST:
         return None
-    return next((known for known in _LONG_ENOUGH if _is_one_edit_away(name, known)), None)
-
-
-def _is_one_edit_away(name: str, known: str) -> bool:
-    """Return true if one letter was added, removed or changed, or swapped with the next."""
     # One edit leaves at least one end unchanged.
-    if name[:_END] != known[:_END] and name[-_END:] != known[-_END:]:
+    similar = (known for known in _LONG_ENOUGH if name[:_END] == known[:_END] or name[-_END:] == known[-_END:])
+    return next((known for known in similar if is_one_edit_away(name, known)), None)
+
+
+def is_one_edit_away(name: str, other: str) -> bool:
+    """Return whether one letter was added, removed or changed, or swapped with the next (Damerau-Levenshtein)."""
+    if name == other or abs(len(name) - len(other)) > 1:
         return False
-    if abs(len(name) - len(known)) > 1:
-        return False
-    begin = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
-    rest, other = name[begin:], known[begin:]
-    swapped = rest[:2] == other[1::-1] and rest[2:] == other[2:]
-    return rest[1:] == other or rest == other[1:] or rest[1:] == other[1:] or swapped
+    shorter = min(len(name), len(other))
+    begin = next((at for at in range(shorter) if name[at] != other[at]), shorter)
+    rest, expected = name[begin:], other[begin:]
+    if len(rest) != len(expected):
+        return rest[1:] == expected or rest == expected[1:]
+    return rest[1:] == expected[1:] or (rest[:2] == expected[1::-1] and rest[2:] == expected[2:])

@@ -14,7 +14,7 @@ INVISIBLE = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
 # Look-alike letters of other alphabets, and signs with an ASCII equivalent.
-_LOOKALIKES = str.maketrans(
+LOOKALIKES = str.maketrans(
     "абвеёіјкмноԛрѕсстухԁһӏɡɑоցոսսԝүАВЕЅІЈКМНОРСТХУΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχҟҝ’‘‛“”„«»–—−‐‑⁄∕",
     "abveeijkmhoqpscctyxdhlgaogn" + 'uuwyABESIJKMHOPCTXYABEZHIKMNOPTYXaeiknoptuxkk\'\'\'"""""-----//',
 )
@@ -71,4 +71,4 @@ def _folded_character(character: str) -> str:
     if INVISIBLE.match(character):
         return ""
     plain = (each for each in unicodedata.normalize("NFKD", character) if not unicodedata.combining(each))
-    return "".join(plain).translate(_LOOKALIKES).replace("\n", " ")
+    return "".join(plain).translate(LOOKALIKES).replace("\n", " ")

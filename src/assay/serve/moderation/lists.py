@@ -1,4 +1,4 @@
-"""Pages of suppressions, newest first, and of security reports, oldest first."""
+"""Pages of suppressions, newest first, and of security reports, those of accounts first, then oldest first."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -30,7 +30,7 @@ async def read_suppressions(
     db: AsyncConnection, *, holding: bool | None, rule_id: str | None, limit: int, cursor: str | None
 ) -> SuppressionsPage:
     """A page."""
-    before = _place(cursor, SUPPRESSIONS)
+    before = decode_cursor(cursor, SUPPRESSIONS, tuple[UUID])[0] if cursor is not None else None
     found = await list_suppressions(db, holding=holding, rule_id=rule_id, before=before, limit=limit + 1)
     page = found[:limit]
     return SuppressionsPage(page, encode_cursor(SUPPRESSIONS, (page[-1].id,)) if len(found) > limit else None)
@@ -46,13 +46,10 @@ async def read_reports(
     cursor: str | None,
 ) -> ReportsPage:
     """A page."""
-    after = _place(cursor, REPORTS)
+    after = decode_cursor(cursor, REPORTS, tuple[bool, UUID]) if cursor is not None else None
     found = await list_reports(
         db, is_open=is_open, category=category, skill_name=skill_name, after=after, limit=limit + 1
     )
     page = found[:limit]
-    return ReportsPage(page, encode_cursor(REPORTS, (page[-1].id,)) if len(found) > limit else None)
-
-
-def _place(cursor: str | None, of: str) -> UUID | None:
-    return decode_cursor(cursor, of, tuple[UUID])[0] if cursor is not None else None
+    last = (page[-1].reporter is None, page[-1].id) if len(found) > limit else None
+    return ReportsPage(page, encode_cursor(REPORTS, last) if last else None)

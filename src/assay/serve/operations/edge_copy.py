@@ -30,7 +30,8 @@ from assay.edge.values import (
 )
 from assay.model.blocklist import BlocklistEntry
 from assay.model.errors import Ambiguous, NotFound, Unavailable
-from assay.model.skill import Skill
+from assay.model.repository import Host
+from assay.model.skill import Skill, slug_in
 from assay.model.submission import Submission
 from assay.serve.skills.listing import Listing
 from assay.store.skills.names import MAX_CHOICES
@@ -59,6 +60,8 @@ class Card:
     updated_at: datetime
     id: UUID
     text: str
+    named_at: datetime
+    is_upload: bool
     skill: Skill | None = None
 
 
@@ -134,8 +137,9 @@ class PublishedCopy:
         return _listing(value.skill, rest) if rest else _bare(value.skill)
 
     async def submissions(self) -> list[Submission]:
-        """Return the active submissions."""
+        """Return the active submissions in the order of their jobs, by which those of one priority are claimed."""
         values = [each async for each in self._values(SUBMISSION, SubmissionValue)]
+        values.sort(key=lambda each: (each.job_id or 0, each.submission.received_at, each.submission.id))
         return [value.submission for value in values]
 
     async def find_submission(self, submission_id: UUID) -> Submission | None:
@@ -215,8 +219,10 @@ class PublishedCopy:
     async def _names_with_slug(self, slug: str) -> tuple[str, ...]:
         if "/" in slug:
             return ()
-        cards = (await self.snapshot()).cards
-        return tuple(sorted(card.name for card in cards if card.name.rpartition("/")[2] == slug)[:MAX_CHOICES])
+        named = [card for card in (await self.snapshot()).cards if slug_in(card.name) == slug]
+        first = min(named, key=lambda card: (card.named_at, card.id), default=None)
+        # Like `resolve_name`: an upload has a flat name only if it was the first listing with it.
+        return tuple(sorted(card.name for card in named if not card.is_upload or card is first)[:MAX_CHOICES])
 
     async def _find_in_index(self, name: str, query: str) -> Listing:
         """Return a listing without details from the index, which may still have it if keys were lost."""
@@ -250,7 +256,8 @@ def _bare(skill: Skill) -> Listing:
 
 def _card(skill: Skill, *, whole: bool = False) -> Card:
     text = f"{skill.name} {skill.display_name} {skill.author} {skill.description[:SEARCHED]}".lower()
-    return Card(skill.name, skill.updated_at, skill.id, text, skill if whole else None)
+    is_upload = skill.repository.host is Host.UPLOAD
+    return Card(skill.name, skill.updated_at, skill.id, text, skill.named_at, is_upload, skill if whole else None)
 
 
 def _ordered(cards: list[Card]) -> tuple[Card, ...]:

@@ -12,7 +12,8 @@ from assay.model.moderation import HumanDecisions, Review
 from assay.model.skill import ListingStatus, Skill
 from assay.model.verdict import Outcome, Path, Scan
 from assay.serve.moderation.human_decisions import read_human_decisions
-from assay.serve.skills.catalogue import find_any_listing, gone_skill
+from assay.serve.skills.catalogue import find_any_listing
+from assay.serve.visibility import require_visible
 from assay.store.scans.deep_scans import list_deep_scans
 from assay.store.scans.scans import list_scans
 
@@ -62,8 +63,7 @@ async def read_security(db: AsyncConnection, name: str) -> Security:
     skill = await find_any_listing(db, name)
     if skill.standing is ListingStatus.BLOCKED or (skill.remark is not None and skill.remark.code == BLOCKLISTED):
         return Security(skill, SecurityStatus.FAIL, [Provider("blocklist", SecurityStatus.FAIL, 1)])
-    if skill.standing is not ListingStatus.LIVE:
-        raise gone_skill(skill)
+    require_visible(skill)
     decisions = await read_human_decisions(db, skill.id, skill.content_digest, skill.tier)
     providers = _providers(await list_scans(db, skill.content_digest), decisions)
     deep = (await list_deep_scans(db, [skill.content_digest])).get(skill.content_digest, [])

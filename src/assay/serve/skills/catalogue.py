@@ -2,8 +2,9 @@
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from assay.model.errors import Ambiguous, Gone, NotFound
-from assay.model.skill import ListingStatus, Skill
+from assay.model.errors import Ambiguous, NotFound
+from assay.model.skill import Skill
+from assay.serve.visibility import require_visible
 from assay.store.skills.names import resolve_name
 from assay.store.skills.skills import find_skill, get_skill
 
@@ -14,8 +15,7 @@ async def find_listing(db: AsyncConnection, name: str) -> Skill:
     Raises NotFound, Gone with the reason, or Ambiguous with all candidates: a guess could be another owner's skill.
     """
     skill = await find_any_listing(db, name)
-    if skill.standing is not ListingStatus.LIVE:
-        raise gone_skill(skill)
+    require_visible(skill)
     return skill
 
 
@@ -24,13 +24,6 @@ async def find_any_listing(db: AsyncConnection, name: str) -> Skill:
     if "\x00" in name:  # PostgreSQL rejects such text
         raise NotFound(f"There is no skill {name}.", code="skill_not_found")
     return await find_skill(db, name) or await _by_another_name(db, name)
-
-
-def gone_skill(skill: Skill) -> Gone:
-    """Return the error for a listing that is not live."""
-    why = skill.remark.message if skill.remark else "no reason was recorded"
-    details = {"reason": skill.remark.message, "since": skill.remark.at} if skill.remark else {}
-    return Gone(f"{skill.name} is {skill.standing}: {why}", code=f"skill_{skill.standing}", **details)
 
 
 async def _by_another_name(db: AsyncConnection, name: str) -> Skill:

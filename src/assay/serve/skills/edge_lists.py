@@ -59,7 +59,8 @@ def page_of_submissions(under_way: Sequence[Submission], query: QueueQuery) -> t
         case SubmissionSort.STATE:
             found.sort(key=lambda each: (each.state, each.id), reverse=order.descending)
         case SubmissionSort.PROCESSING_ORDER:
-            found.sort(key=lambda each: (-each.priority, each.received_at, each.id))
+            # Stable: the copy returns them in the order of their jobs.
+            found.sort(key=lambda each: -each.priority)
         case SubmissionSort.CREATED_AT:
             found.sort(key=lambda each: (each.created_at, each.id), reverse=order.descending)
     start = query.offset or 0

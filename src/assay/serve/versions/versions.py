@@ -8,12 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from assay.model.deep_scan import DeepScan
 from assay.model.errors import Gone, NotFound
 from assay.model.moderation import HumanDecisions
-from assay.model.skill import ListingStatus, Skill, SkillVersion, VersionStatus
+from assay.model.skill import Skill, SkillVersion, VersionStatus
 from assay.model.source import FileEntry
 from assay.model.verdict import Scan
 from assay.serve.cursor import decode_cursor, encode_cursor
 from assay.serve.moderation.human_decisions import read_human_decisions
-from assay.serve.skills.catalogue import find_any_listing, find_listing, gone_skill
+from assay.serve.skills.catalogue import find_any_listing, find_listing
+from assay.serve.visibility import WITH_WITHDRAWN, require_visible
 from assay.store.scans.contents import find_files
 from assay.store.scans.deep_scans import list_deep_scans
 from assay.store.scans.scans import list_scans
@@ -86,11 +87,10 @@ async def choose_version(db: AsyncConnection, name: str, selector: str) -> tuple
     is. Raises NotFound, or Gone with the reason.
     """
     skill = await find_any_listing(db, name)
-    if skill.standing not in (ListingStatus.LIVE, ListingStatus.WITHDRAWN):
-        raise gone_skill(skill)
+    require_visible(skill, WITH_WITHDRAWN)
     exact = await find_version(db, skill.id, selector) if "\x00" not in selector else None
-    if exact is None and skill.standing is not ListingStatus.LIVE:
-        raise gone_skill(skill)
+    if exact is None:
+        require_visible(skill)
     chosen = exact or await _by_tag(db, skill, selector)
     if chosen.status is VersionStatus.WITHDRAWN or (chosen.status is VersionStatus.YANKED and exact is None):
         raise gone_version(skill, chosen)
