@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from obstore.store import LocalStore, MemoryStore, ObjectStore
 
-from assay.blobs.blobs import Blobs
+from assay.blobs.blobs import LARGEST_PACKED_BYTES, Blobs, unpack
 from assay.model.errors import NotFound, Unavailable
 from assay.model.source import Source
+from tests.support.blobs import unrecorded
 from tests.support.skills import a_skill
 
 NOWHERE = f"sha256:{'0' * 64}"
+LARGE = Source({"SKILL.md": a_skill(body="Greet the user politely.\n" * 1000).encode()}, commit="abc")
 SOURCE = Source({"SKILL.md": a_skill().encode(), "a/技能.md": b"x\ny", "same.md": b"x\ny", "empty": b""}, commit="abc")
 
 
@@ -25,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def blobs(folder: Path) -> Blobs:
-    return Blobs(LocalStore(str(folder), mkdir=True))
+    return unrecorded(LocalStore(str(folder), mkdir=True))
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -36,7 +39,7 @@ def files_in(folder: Path) -> list[Path]:
 @pytest.mark.parametrize("kind", [LocalStore, MemoryStore])
 async def test_round_trip(kind: type[ObjectStore], tmp_path: Path) -> None:
     """in a directory and in an object store."""
-    blobs = Blobs(LocalStore(str(tmp_path)) if kind is LocalStore else MemoryStore())
+    blobs = unrecorded(LocalStore(str(tmp_path)) if kind is LocalStore else MemoryStore())
     digest = await blobs.save(SOURCE)
     assert digest == SOURCE.digest
     loaded = await blobs.load(digest)
@@ -51,7 +54,7 @@ PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 @given(st.dictionaries(PATHS, st.binary(max_size=50), max_size=5))
 def test_round_trip_of_any_source(files: dict[str, bytes]) -> None:
     async def round_trip() -> None:
-        blobs = Blobs(MemoryStore())
+        blobs = unrecorded(MemoryStore())
         loaded = await blobs.load(await blobs.save(Source(files, commit="")))
         assert loaded.files == files
 
@@ -71,6 +74,40 @@ async def test_concurrent_first_saves_make_one_object(blobs: Blobs, folder: Path
     await asyncio.gather(*(blobs.save(SOURCE) for _ in range(20)))
     assert len(files_in(folder)) == 1
     assert (await blobs.load(SOURCE.digest)).files == SOURCE.files
+
+
+async def test_large_content_is_compressed(blobs: Blobs, folder: Path) -> None:
+    digest = await blobs.save(LARGE)
+    (file,) = files_in(folder)
+    assert file.stat().st_size < LARGE.manifest.size_bytes / 50
+    assert (await blobs.load(digest)).files == LARGE.files
+    assert unpack(await blobs.packed(digest), digest).files == LARGE.files
+
+
+async def test_content_of_an_earlier_release_is_read(blobs: Blobs, folder: Path) -> None:
+    """It was not compressed."""
+    digest = await blobs.save(LARGE)
+    (file,) = files_in(folder)
+    file.write_bytes(zlib.decompress(file.read_bytes()))
+    assert (await blobs.load(digest)).files == LARGE.files
+
+
+async def test_damaged_object_cannot_exhaust_the_memory(blobs: Blobs, folder: Path) -> None:
+    digest = await blobs.save(LARGE)
+    (file,) = files_in(folder)
+    file.write_bytes(zlib.compress(bytes(LARGEST_PACKED_BYTES + 1)))
+    with pytest.raises(Unavailable) as raised:
+        await blobs.load(digest)
+    assert raised.value.code == "content_damaged"
+
+
+async def test_content_that_cannot_be_recorded_is_not_stored(folder: Path) -> None:
+    async def fail(_digest: str, _size_bytes: int) -> None:
+        raise Unavailable("The database does not answer.")
+
+    with pytest.raises(Unavailable):
+        await Blobs(LocalStore(str(folder), mkdir=True), fail).save(SOURCE)
+    assert files_in(folder) == []
 
 
 async def test_one_file_is_read_by_its_path(blobs: Blobs) -> None:
@@ -102,7 +139,7 @@ def test_damaged_object_is_an_error(data: st.DataObject) -> None:
     """G46."""
 
     async def damage() -> None:
-        blobs = Blobs(MemoryStore())
+        blobs = unrecorded(MemoryStore())
         digest = await blobs.save(SOURCE)
         path = f"{digest[7:9]}/{digest[9:]}"
         whole = bytes(blobs.store.get(path).bytes())
@@ -119,9 +156,10 @@ def test_damaged_object_is_an_error(data: st.DataObject) -> None:
     asyncio.run(damage())
 
 
-async def test_flipped_bit_is_detected(blobs: Blobs, folder: Path) -> None:
+@pytest.mark.parametrize("source", [SOURCE, LARGE], ids=["uncompressed", "compressed"])
+async def test_flipped_bit_is_detected(blobs: Blobs, folder: Path, source: Source) -> None:
     """G46."""
-    digest = await blobs.save(SOURCE)
+    digest = await blobs.save(source)
     (file,) = files_in(folder)
     whole = file.read_bytes()
     for at in range(len(whole)):

@@ -141,7 +141,7 @@ async def test_equal_content_is_scanned_once(odd_registry: Registry, tmp_path: P
     files = {"SKILL.md": a_skill("odd", body=f"note: {tmp_path / 'looked'}")}
     for repository, name in (("acme/tools", "first"), ("umbrella/kit", "second")):
         odd_registry.github.add_repository(repository, files=files)
-        await odd_registry.submit(repository, name)
+        await odd_registry.submit(repository, name, as_operator=True)
         await odd_registry.work()
     assert 2 == await count(odd_registry, State.PUBLISHED)
     assert 1 == len((tmp_path / "looked").read_text().splitlines())

@@ -6,9 +6,8 @@ from importlib import resources
 import pytest
 from sqlalchemy import text
 
-from assay.app.maintenance import open_replay, open_rescanner, watch_limits
+from assay.app.maintenance import open_replay, open_rescanner
 from assay.maintenance.replay_ruleset import FIND_STALE, find_stale_verdicts
-from assay.maintenance.schedule import periodic_jobs
 from assay.runtime.periodic import run_periodic_job
 from assay.scan.ruleset import VOCABULARY, load_ruleset, parse_ruleset
 from assay.scan_pool.pool import ScanPoolOptions, open_scan_pool
@@ -16,6 +15,7 @@ from assay.store.operations.periodic_jobs import register_periodic_jobs
 from tests.support.registry import SECRET, Registry
 from tests.support.rulesets import HOUSE
 from tests.support.skills import a_skill
+from tests.support.web.queue_health import chores_of
 
 pytestmark = pytest.mark.process
 
@@ -85,11 +85,7 @@ async def test_stale_verdicts_are_rescanned_while_versions_stay(
     about = "/api/v1/skills/acme/tools/plain/versions/latest/report"
     assert [scan["stale"] for scan in (await registry.client.get(about)).json()["scans"]] == [True]
     calls = registry.github.count_api()
-    chore = next(
-        each
-        for each in periodic_jobs(limits(registry), registry.app.clock, load_ruleset().version)
-        if each.name == FIND_STALE
-    )
+    chore = chores_of(registry.app)[FIND_STALE]
     async with registry.app.store.begin() as db:
         await register_periodic_jobs(db, [chore.schedule])
     assert (await run_periodic_job(registry.app.store, chore)).amount == 2
@@ -108,9 +104,7 @@ async def test_version_refused_by_new_rules_is_yanked(registry: Registry) -> Non
     await publish_two(registry)
     rules = parse_ruleset(house("critical"))
     async with registry.app.store.begin() as db:
-        await register_periodic_jobs(
-            db, [each.schedule for each in periodic_jobs(limits(registry), registry.app.clock, load_ruleset().version)]
-        )
+        await register_periodic_jobs(db, [each.schedule for each in chores_of(registry.app).values()])
         assert await find_stale_verdicts(db, rules.version) == 2
 
     async with open_scan_pool(ScanPoolOptions(1), rules) as scanners:
@@ -120,7 +114,3 @@ async def test_version_refused_by_new_rules_is_yanked(registry: Registry) -> Non
     assert [each["name"] for each in listed] == ["acme/tools/plain"]
     exact = (await registry.client.get("/api/v1/skills/acme/tools/mirror/versions/1.0.0")).json()
     assert (exact["status"], exact["reason"]["code"]) == ("yanked", "tier1_findings")
-
-
-def limits(registry: Registry):
-    return watch_limits(registry.app.settings)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from obstore.store import MemoryStore
 from sqlalchemy import text
 
 from assay.maintenance.schedule import periodic_jobs
@@ -21,7 +22,7 @@ DUE = text("UPDATE chore SET succeeded_at = succeeded_at - interval '1 hour'")
 
 async def probe(registry: Registry) -> int:
     """Run the periodic job once and return the number of misses."""
-    chores = periodic_jobs(LIMITS, Clock(), "")
+    chores = periodic_jobs(LIMITS, Clock(), "", MemoryStore())
     async with registry.app.store.begin() as db:
         await register_periodic_jobs(db, [chore.schedule for chore in chores])
         await db.execute(DUE)

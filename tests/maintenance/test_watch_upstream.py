@@ -13,6 +13,8 @@ from tests.support.catalogue import agree, changes
 from tests.support.fake_github import FakeRepository
 from tests.support.registry import SECRET, Registry, open_registry
 from tests.support.skills import a_skill
+from tests.support.web.owners import WHY
+from tests.support.web.people import a_token, bearer
 
 pytestmark = pytest.mark.process
 
@@ -231,9 +233,21 @@ async def test_health_shows_the_freshness_of_listings(registry: Registry, look: 
 async def test_uploads_have_no_upstream(registry: Registry) -> None:
     """G53."""
     files = {"archive": ("greet.zip", a_zip({"greet/SKILL.md": a_skill("greet")}))}
-    assert (await registry.client.post("/api/v1/submissions/upload", files=files)).status_code == 201
+    assert (await registry.client.post("/api/v1/submissions/upload", files=files, headers=KEY)).status_code == 201
     await registry.work()
     listing = (await registry.client.get("/api/v1/skills/local/uploads/greet")).json()
     assert listing["sourceSeenAt"] is None
     shown = await registry.client.get("/skills/local/uploads/greet", headers={"Accept": "text/html"})
     assert (shown.status_code, "Upstream checked" in shown.text) == (200, False)
+
+
+async def test_unknown_owner_is_recorded_at_the_next_check(registry: Registry, look: Look) -> None:
+    """G105: until then, only administrators may change the listings of a repository from before owners were recorded."""
+    await a_listing(registry)
+    await look()
+    async with registry.app.store.begin() as db:
+        await db.execute(text("UPDATE repository SET owner_id = NULL"))
+    owner, url = bearer(await a_token(registry.app, "acme")), f"/api/v1/skills/{NAME}/unlist"
+    assert (await registry.client.post(url, json=WHY, headers=owner)).status_code == 403
+    await look()
+    assert (await registry.client.post(url, json=WHY, headers=owner)).status_code == 200

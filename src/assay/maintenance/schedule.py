@@ -3,9 +3,11 @@
 from functools import partial
 
 import structlog
+from obstore.store import ObjectStore
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from assay.deepscan.schedule import DISPATCH_JOB, RELEASE_JOB, dispatch_unscanned, release_expired_scans
+from assay.maintenance.collect_blobs import COLLECT_BLOBS, FIND_UNKNOWN_BLOBS, collect_blobs, find_unknown_blobs
 from assay.maintenance.replay_ruleset import FIND_STALE, find_stale_verdicts
 from assay.maintenance.search_probe import PROBE, probe_search
 from assay.model.clock import Clock
@@ -24,7 +26,7 @@ from assay.store.submissions.counts import correct_counts, fold_counts
 log = structlog.get_logger()
 
 
-def periodic_jobs(limits: WatchLimits, clock: Clock, ruleset: str) -> tuple[PeriodicJob, ...]:
+def periodic_jobs(limits: WatchLimits, clock: Clock, ruleset: str, blob_store: ObjectStore) -> tuple[PeriodicJob, ...]:
     """Return all periodic jobs. Every worker runs them; a lock in the database ensures one process at a time."""
     dispatching = partial(dispatch_unscanned, tools=limits.deep_tools, lease=limits.deep_lease, clock=clock)
     return (
@@ -44,6 +46,14 @@ def periodic_jobs(limits: WatchLimits, clock: Clock, ruleset: str) -> tuple[Peri
         PeriodicJob("forget old records", every_seconds=60, budget_seconds=30, work=delete_expired_records),
         PeriodicJob(RELEASE_JOB, every_seconds=30, budget_seconds=20, work=partial(release_expired_scans, clock=clock)),
         PeriodicJob(DISPATCH_JOB, every_seconds=60, budget_seconds=30, work=dispatching),
+        # Below the statement timeout: saving a blob that is being collected waits for the job.
+        PeriodicJob(COLLECT_BLOBS, every_seconds=60, budget_seconds=12, work=partial(collect_blobs, store=blob_store)),
+        PeriodicJob(
+            FIND_UNKNOWN_BLOBS,
+            every_seconds=300,
+            budget_seconds=50,
+            work=partial(find_unknown_blobs, store=blob_store),
+        ),
         PeriodicJob(RECONCILE, every_seconds=900, budget_seconds=120, work=reconcile_counts),
     )
 

@@ -16,7 +16,7 @@ from assay.fetch.checkouts import Resolution
 from assay.git.client import Git
 from assay.github.client import GitHub
 from assay.model.clock import Clock
-from assay.model.errors import Conflict, NotFound, Unavailable
+from assay.model.errors import Conflict, Invalid, NotFound, Unavailable
 from assay.model.repository import Host
 from assay.model.skill import ListingStatus, StatusReason
 from assay.moderation.withdraw import restore, tombstone
@@ -88,7 +88,7 @@ class UpstreamWatcher:
             async with self.store.begin() as db:
                 await record_check_failure(db, known.id, error.message, again=pause)
         else:
-            await self._record_seen(due, resolution)
+            await self._record_resolution(due, resolution)
 
     async def _resolve(self, due: DueCheck) -> Resolution | None:
         """Return the current state of the repository; None if nothing has changed."""
@@ -98,7 +98,9 @@ class UpstreamWatcher:
             is_new = commit != due.commit or due.missing_since is not None
             return Resolution(facts, commit, resolved_at) if is_new else None
         is_described = due.described_at is not None and resolved_at - due.described_at < DESCRIBED_EVERY
-        if is_described and due.missing_since is None and due.commit is not None:
+        # Repositories that were last described before owners were recorded are described again.
+        is_known = is_described and known.owner_id is not None
+        if is_known and due.missing_since is None and due.commit is not None:
             is_moved = await self.github.has_moved(known.name, due.commit)
             if not is_moved:
                 return None
@@ -107,6 +109,15 @@ class UpstreamWatcher:
             # Another repository has taken the name; the present name of the known one is unknown.
             raise source_replaced_error(known.name)
         return Resolution(facts, await self.github.get_head_commit(facts.name), resolved_at)
+
+    async def _record_resolution(self, due: DueCheck, resolution: Resolution | None) -> None:
+        try:
+            await self._record_seen(due, resolution)
+        except Invalid as error:
+            # Another owner has the namespace: the listings stay as they are until an operator decides.
+            log.warning("Failed to record a repository", repository=str(due.repository.name), error=error.message)
+            async with self.store.begin() as db:
+                await record_check_failure(db, due.repository.id, error.message, again=self.every)
 
     async def _record_seen(self, due: DueCheck, resolution: Resolution | None) -> None:
         known = due.repository
