@@ -115,3 +115,29 @@ def test_password_from_a_pipe_needs_its_option(environment: dict[str, str]) -> N
     """A script without the option does not hang on a prompt."""
     answer = run(environment, "create", "root", typed=PASSWORD)
     assert (answer.returncode, "--password-stdin" in answer.stderr) == (2, True)
+
+
+async def test_role_is_set_and_listed(environment: dict[str, str], registry: Registry) -> None:
+    """By login or id, in any case; the settings decide about administrators of GitHub."""
+    await signed_in(registry.app, "Judge")
+    done = run(environment, "role", "judge", "reviewer")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Judge has the role REVIEWER.\n", "")
+    assert run(environment, "create", "root", "--password-stdin", typed=PASSWORD).returncode == 0
+    rows = [line.split("│")[1:4] for line in run(environment, "list").stdout.splitlines() if "│" in line]
+    assert [(row[0].strip(), row[2].strip()) for row in rows] == [("Judge", "REVIEWER"), ("root", "SUPER_ADMIN")]
+    for account, role, status, said in [
+        ("judge", "SUPER_ADMIN", 4, "ASSAY_ADMIN_LOGINS"),
+        ("nobody", "MEMBER", 3, "There is no account nobody."),
+        ("judge", "OWNER", 2, "OWNER"),
+    ]:
+        refused = run(environment, "role", account, role)
+        assert (refused.returncode, said in refused.stderr) == (status, True), refused.stderr
+    await signed_in(registry.app, "ROOT")
+    several = run(environment, "role", "root", "MEMBER")
+    assert (several.returncode, "Give an id" in several.stderr) == (4, True)
+    number = several.stderr.partition(" (github)")[0].rpartition(" ")[2]
+    assert run(environment, "role", number, "MEMBER").returncode == 0
+    assert await audit_of(registry.app, "role_changed") == [
+        ("command line", "role_changed", "Judge"),
+        ("command line", "role_changed", "ROOT"),
+    ]

@@ -103,7 +103,7 @@ def test_show_submission(live: Live) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert "steal of shown/steal, SKILL.md\nTIER1_FAILED (cli, score 49)\n" in ran.out
     assert "Then submit the skill again." in ran.out
-    assert re.search(r"│ RECEIVED +│ submitted +│ cli +$", ran.out, re.MULTILINE)
+    assert re.search(r"│ RECEIVED +│ submitted +│ internal key *$", ran.out, re.MULTILINE)
     assert re.search(r"^Waited .+, scanned in .+, .+ in total\.$", ran.out, re.MULTILINE)
     assert re.search(r"^critical │ EX-001 │ scripts/setup.sh:2 │ ", ran.out, re.MULTILINE)
     assert live.assay("queue", "show", result["id"], "--json").json["id"] == result["id"]
@@ -245,7 +245,7 @@ def test_key_is_found_in_the_data_directory(live: Live, tmp_path: Path) -> None:
     without = call("queue", "stuck", environment=without_settings(**here))
     assert (without.code, list(tmp_path.iterdir())) == (4, [])
     assert one_line(without.err).startswith(
-        "This command requires the internal key of the registry: set ASSAY_INTERNAL_KEY"
+        "This command requires the internal key of the registry or the token of an administrator: set"
     )
     secrets = dict.fromkeys(("internal_key", "jwt_secret", "webhook_secret"), SECRET)
     (tmp_path / "secrets.json").write_text(json.dumps(secrets))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.registry.folder import find_skills, pack
+from assay.cli.skill_folders.pack import pack
+from assay.cli.skill_folders.select import select_skills
 from assay.cli.ui.exit_codes import Exit, exit_code_for_state, most_severe
 from assay.fetch.limits import Limits
 from assay.model.submission import State
@@ -101,24 +102,32 @@ def test_submit_all_skills_below_a_folder_url(live: Live) -> None:
 
 
 def test_submit_local_folder(live: Live, tmp_path: Path) -> None:
-    """Hidden files are left out and named; unchanged files change nothing."""
-    files = {"SKILL.md": a_skill("folder-skill"), "notes/a.md": "Hello.", ".env": "TOKEN=1", ".git/config": "[core]"}
+    """Hidden files are sent and listed, except .git; unchanged files change nothing."""
+    files = {
+        "SKILL.md": a_skill("folder-skill"),
+        "notes/a.md": "Hello.",
+        ".hidden/b": "Hello.",
+        ".git/config": "[core]",
+    }
     folder = a_folder(tmp_path / "folder-skill", files)
     ran = live.assay("submit", str(folder), "--wait")
-    assert (ran.code, "Not sent: .env; .git." in ran.err) == (0, True), ran.err
+    assert (ran.code, "Not sent" in ran.err) == (0, False), ran.err
+    assert "Acting as the operator of this registry (namespace local).\n" in ran.err
+    assert "Hidden files that are sent: folder-skill/.hidden/b.\n" in ran.err
     kept = live.get("/skills/local/uploads/folder-skill")["files"]
-    assert [each["path"] for each in kept] == ["SKILL.md", "notes/a.md"]
+    assert [each["path"] for each in kept] == [".hidden/b", "SKILL.md", "notes/a.md"]
     os.utime(folder / "SKILL.md", (1, 1))
     again = live.assay("submit", str(folder))
     assert (again.code, again.out.startswith("already verified PUBLISHED")) == (0, True), again.out
 
 
 def test_submit_skills_below_a_local_folder(live: Live, tmp_path: Path) -> None:
-    """A skill hides those inside it unless --all."""
+    """A skill hides those inside it unless --all; installed packages beside skills are skipped."""
     files = {f"{name}/SKILL.md": a_skill(f"below-{name[-1]}") for name in ("x/a", "b", "b/inside/c", ".hidden/d")}
-    a_folder(tmp_path, files)
+    a_folder(tmp_path, files | {"node_modules/e/SKILL.md": a_skill("below-e")})
     below = live.assay("submit", str(tmp_path), "--json")
-    assert sorted(each["skillName"] for each in below.json["results"]) == ["below-a", "below-b", "below-c"]
+    assert sorted(each["skillName"] for each in below.json["results"]) == [f"below-{letter}" for letter in "abcd"]
+    assert "Not sent: node_modules (installed packages).\n" in below.err
     one = live.assay("submit", str(tmp_path / "b"), "--json")
     assert [each["skillName"] for each in one.json["results"]] == ["below-b"]
     assert "inside/c (a separate skill)" in one.err
@@ -133,7 +142,7 @@ def test_archives_of_equal_files_are_identical(tmp_path: Path) -> None:
     second = a_folder(tmp_path / "2" / "pdf", dict(reversed(files.items())))
     os.utime(second / "a.md", (1, 1))
     (second / "a.md").chmod(0o600)
-    packed = [pack(find_skills(each, Limits(), nested=False).skills[0], Limits()) for each in (first, second)]
+    packed = [pack(select_skills(each, Limits(), nested=False).skills[0], Limits()) for each in (first, second)]
     assert packed[0] == packed[1]
     assert packed[0][4:8] == bytes(4), "the time that gzip notes"
     with tarfile.open(fileobj=io.BytesIO(packed[0])) as archive:
@@ -141,20 +150,20 @@ def test_archives_of_equal_files_are_identical(tmp_path: Path) -> None:
     assert [each.name for each in entries] == sorted(f"pdf/{name}" for name in files)
     assert {(each.mtime, each.uid, each.uname) for each in entries} == {(0, 0, "")}
     (second / "run.sh").chmod(0o755)
-    assert packed[0] != pack(find_skills(second, Limits(), nested=False).skills[0], Limits())
+    assert packed[0] != pack(select_skills(second, Limits(), nested=False).skills[0], Limits())
 
 
 def _a_link(folder: Path) -> str:
     a_folder(folder, {"SKILL.md": a_skill("linked"), "real.md": "x"})
     (folder / "notes").mkdir()
     (folder / "notes" / "link.md").symlink_to("../real.md")
-    return f"'{folder}/notes/link.md' is a link or a device: only regular files can be sent."
+    return f"'{folder}/notes/link.md' is a link or a device: only regular files are accepted."
 
 
 def _a_linked_skill(folder: Path) -> str:
     a_folder(folder, {"real.md": a_skill("linked")})
     (folder / "SKILL.md").symlink_to("real.md")
-    return f"'{folder}/SKILL.md' is a link or a device: only regular files can be sent."
+    return f"'{folder}/SKILL.md' is a link or a device: only regular files are accepted."
 
 
 def _a_large_file(folder: Path) -> str:

@@ -34,13 +34,14 @@ def test_first_start_demo_stop_and_restart(tmp_path: Path, data_folder: Path) ->
     data = data_folder / "data"
     with an_assay(data, tmp_path / "first.log") as first:
         demo = subprocess.run(
-            [sys.executable, "-m", "assay", "demo", "--url", first.url],
-            env=clean_environment(COLUMNS="200"),
+            [sys.executable, "-m", "assay", "demo"],
+            env=first.environment,
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
         )
         assert demo.returncode == 0, demo.stderr
+        assert demo.stderr.startswith("Acting as the operator of this registry (namespace local).\n")
         for name, state in (
             ("changelog-writer", "PUBLISHED"),
             ("secure-code-review", "PUBLISHED"),

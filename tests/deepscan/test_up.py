@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.deepscan.install import default_folder, is_installed
-from tests.support.cli.up import PATIENCE_SECONDS, an_assay, clean_environment, wait_for
+from tests.support.cli.up import PATIENCE_SECONDS, an_assay, wait_for
 
 pytestmark = pytest.mark.process
 
@@ -17,8 +17,8 @@ def test_up_runs_deep_scans(tmp_path: Path, data_folder: Path) -> None:
     assert is_installed(default_folder()), "The scan tools are not installed: run `make deepscan`, or `make test`."
     tools = {"ASSAY_DEEP_SCAN_DIR": "", "ASSAY_DEEP_SCAN_TOOLS": "kingfisher"}
     with an_assay(data_folder / "data", tmp_path / "up.log", **tools) as up:
-        demo = [sys.executable, "-m", "assay", "demo", "--url", up.url]
-        shown = subprocess.run(demo, env=clean_environment(), capture_output=True, timeout=PATIENCE_SECONDS)
+        demo = [sys.executable, "-m", "assay", "demo"]
+        shown = subprocess.run(demo, env=up.environment, capture_output=True, timeout=PATIENCE_SECONDS)
         assert shown.returncode == 0
         listed = up.get("/api/v1/skills")["skills"]
         assert isinstance(listed, list)

@@ -26,6 +26,11 @@ class Commands(LazyGroup):
             "assay.cli.review.app:app",
             "Review submissions that need a person's decision. Requires the internal key.",
         ),
+        "login": LazyCommand(
+            "assay.cli.login:login", "Sign in at a registry: store a token that other commands send to it."
+        ),
+        "whoami": LazyCommand("assay.cli.whoami:whoami", "Show the account that commands act for, and its token."),
+        "logout": LazyCommand("assay.cli.logout:logout", "Revoke the token of `assay login` and forget it."),
         "demo": LazyCommand("assay.cli.demo:demo", "Upload six example skills and show the verdict on each."),
         "web": LazyCommand("assay.cli.web:web", "Serve the API and the web pages."),
         "worker": LazyCommand("assay.cli.worker:worker", "Process submissions from the queue."),
@@ -55,7 +60,9 @@ class Commands(LazyGroup):
         ),
         "keys": LazyCommand("assay.cli.keys:app", "List and rotate the signing keys."),
         "doctor": LazyCommand("assay.cli.doctor.command:doctor", "Check the installation and recommend what to do."),
-        "admin": LazyCommand("assay.cli.admin:app", "Create, list and disable administrators."),
+        "admin": LazyCommand(
+            "assay.cli.admin:app", "Create and disable administrators, and set the roles of accounts."
+        ),
     }
 
 

@@ -6,7 +6,9 @@ import typer
 
 from assay import settings
 from assay.cli.process.stopping import run_command
+from assay.cli.registry.account import announce
 from assay.cli.registry.client import open_registry
+from assay.cli.registry.credentials import acting_credential
 from assay.cli.registry.errors import Json
 from assay.cli.ui.exit_codes import Exit
 from assay.cli.ui.options import AsJson, Url
@@ -41,5 +43,6 @@ async def _seed(url: str | None, web_url: str) -> Json:
         {"repoUrl": f"{web_url}/{each.repository}", "skillName": each.name, "skillPath": each.path}
         for each in starter_skills()
     ]
-    async with open_registry(url) as registry:
+    async with open_registry(url, acting_credential) as registry:
+        await announce(registry, uploads=False)
         return (await registry.post("/api/v1/submissions/bulk", {"items": items})).body

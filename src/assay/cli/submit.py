@@ -9,8 +9,9 @@ import typer
 
 from assay import settings
 from assay.cli.process.stopping import run_command
-from assay.cli.registry.address import token_headers
+from assay.cli.registry.account import announce
 from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.credentials import acting_credential
 from assay.cli.registry.errors import Json
 from assay.cli.registry.follow import wait_for_all
 from assay.cli.registry.responses import DetailResponse, read_response
@@ -23,7 +24,7 @@ from assay.cli.ui.terminal import open_console, print_json, print_note
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 
-MAX_SHOWN = 5
+MAX_SHOWN = 20
 DEFAULT_SECONDS, MAX_SECONDS = 600, 86_400
 
 
@@ -54,6 +55,9 @@ def submit(
     everything: Annotated[
         bool, typer.Option("--all", help="Submit all skills below the folder, including those inside another skill.")
     ] = False,
+    include_hidden: Annotated[
+        bool, typer.Option("--include-hidden", help="Also send .env files, private keys and other credential files.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until each is decided, and show the verdicts.")] = False,
     timeout: Annotated[
         int,
@@ -64,7 +68,9 @@ def submit(
 ) -> None:
     """Submit skills from repositories or local folders.
 
-    All skills of a repository are submitted, and all skills below a local folder that has no SKILL.md itself.
+    All skills of a repository are submitted, and all skills below a local folder that has no SKILL.md itself. A local
+    folder is uploaded with its hidden files, except .git; files that hold credentials are refused. Uploads need an
+    account (`assay login`, or ASSAY_TOKEN); on the machine of the registry, the operator needs none.
 
     Example: assay submit anthropics/skills --wait
 
@@ -80,7 +86,9 @@ def submit(
     8  the timeout ended before all were decided
     """
     limits = Limits()
-    targets = read_targets(what, settings.read().github_web_url, limits, nested=everything)
+    targets = read_targets(
+        what, settings.read().github_web_url, limits, nested=everything, include_hidden=include_hidden
+    )
     selection = SkillSelection(name, path, everything)
     _check(selection, targets)
     plan = Plan(targets, selection, url, timeout if wait else None, as_json)
@@ -96,8 +104,9 @@ def _check(selection: SkillSelection, targets: Targets) -> None:
 
 
 async def _submit(plan: Plan, limits: Limits) -> Exit:
-    _print_left_out(plan.targets.left_out)
-    async with open_registry(plan.url, token_headers()) as registry:
+    async with open_registry(plan.url, acting_credential) as registry:
+        await announce(registry, uploads=bool(plan.targets.skills))
+        _print_files(plan.targets)
         results = await submit_targets(registry, plan.targets.all, plan.selection, limits)
         if not plan.as_json:
             show_results(open_console(), registry, results)
@@ -112,10 +121,18 @@ async def _submit(plan: Plan, limits: Limits) -> Exit:
         return code
 
 
-def _print_left_out(left_out: Sequence[str]) -> None:
-    if left_out:
-        more = f"; {len(left_out) - MAX_SHOWN:,} more" if len(left_out) > MAX_SHOWN else ""
-        print_note(f"Not sent: {'; '.join(left_out[:MAX_SHOWN])}{more}.")
+def _print_files(targets: Targets) -> None:
+    """Print which local files are not sent, and which hidden ones are."""
+    _print_some("Not sent", targets.left_out)
+    _print_some(
+        "Hidden files that are sent", [f"{each.name}/{path}" for each in targets.skills for path in each.hidden_files]
+    )
+
+
+def _print_some(title: str, items: Sequence[str]) -> None:
+    if items:
+        more = f"; {len(items) - MAX_SHOWN:,} more" if len(items) > MAX_SHOWN else ""
+        print_note(f"{title}: {'; '.join(items[:MAX_SHOWN])}{more}.")
 
 
 def _exit(result: SubmitResult, details: dict[UUID, Json]) -> Exit:

@@ -3,7 +3,7 @@
 import asyncio
 import resource
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -64,7 +64,7 @@ async def _serve(config: Settings, listener: socket.socket, *, supervised: bool)
         heartbeat(app.store, "web", ruleset=app.ruleset.version),
     ):
         live = create_hub(app)
-        server = _Server(server_config(create_app(app, live)))
+        server = _Server(server_config(create_app(app, live), config.trusted_networks))
         serving = asyncio.create_task(server.serve([listener]))
         stop_requested = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, stop_requested}, return_when=asyncio.FIRST_COMPLETED)
@@ -74,14 +74,17 @@ async def _serve(config: Settings, listener: socket.socket, *, supervised: bool)
         stop_requested.cancel()
 
 
-def server_config(app: ASGIApp) -> uvicorn.Config:
-    """Return uvicorn's configuration for the application."""
+def server_config(app: ASGIApp, trusted_networks: Sequence[str] = ()) -> uvicorn.Config:
+    """Return uvicorn's configuration for the application. Forwarded headers of other networks are ignored."""
     return uvicorn.Config(
         app,
         http=_Protocol,
         log_config=None,
         access_log=False,
         server_header=False,
+        # Both, because uvicorn would otherwise trust loopback and read further addresses from the environment.
+        proxy_headers=bool(trusted_networks),
+        forwarded_allow_ips=list(trusted_networks),
         timeout_graceful_shutdown=STOP_SECONDS,
         # Longer than the idle timeouts of proxies and clients, so that a reused connection is still open.
         timeout_keep_alive=KEEP_ALIVE_SECONDS,

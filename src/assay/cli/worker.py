@@ -35,7 +35,7 @@ def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)
 async def _work(config: Settings, *, supervised: bool) -> None:
     stopping, in_flight = stopping_event(supervised=supervised), InFlight()
     async with open_app(config, application="assay worker") as app, open_tools(app) as tools:
-        jobs = periodic_jobs(watch_limits(config), app.clock, app.ruleset.version)
+        jobs = periodic_jobs(watch_limits(config), app.clock, app.ruleset.version, app.blobs.store)
         # One connection per periodic job, so that none waits for another or for the pipeline.
         pool = PoolOptions(size=len(jobs), application="assay chores")
         projector = PoolOptions(size=PROJECTOR_CONNECTIONS, application="assay projector")

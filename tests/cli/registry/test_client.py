@@ -246,7 +246,8 @@ def test_local_key_is_not_sent_to_another_registry(script: Script, tmp_path) -> 
     refused = call(script, "queue", "resume", ASSAY_DATA_DIR=str(tmp_path))
     assert (refused.code, script.asked) == (4, [])
     assert one_line(refused.err) == (
-        "This command requires the internal key of the registry: set ASSAY_INTERNAL_KEY, or ASSAY_TOKEN to the token of an administrator."
+        "This command requires the internal key of the registry or the token of an administrator: set"
+        f" ASSAY_INTERNAL_KEY or ASSAY_TOKEN, or run `assay login --url {script.url}`."
     )
     script.answers(f"DELETE {PAUSE}", ScriptedResponse({"ended": None}))
     script.answers(ONE, ScriptedResponse(a_detail()))

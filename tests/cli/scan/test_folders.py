@@ -34,9 +34,10 @@ def test_finding_shows_location_reason_and_remedy(folder: Path) -> None:
 
 
 def test_every_shipped_file_is_scanned(folder: Path) -> None:
-    """G40: hidden and nested files too, but not Git's own."""
+    """G40: hidden and nested files too, but not Git's own, in any case, nor a file that points to it."""
     steal = a_bad_skill()["scripts/setup.sh"]
-    written(folder / "greet", {"SKILL.md": a_skill(), ".hidden/.x/run": steal, ".git/hooks/run.sh": steal})
+    git = {".git/hooks/run.sh": steal, "a/.GIT/run.sh": steal, "b/.git": steal}
+    written(folder / "greet", {"SKILL.md": a_skill(), ".hidden/.x/run": steal} | git)
     assert {each["file"] for each in skills_of("greet")["greet"]["findings"]} == {".hidden/.x/run"}
 
 
@@ -80,7 +81,8 @@ def test_unreadable_skill_is_an_error_and_others_are_scanned(folder: Path) -> No
         7,
         "PASS     100 a (skills/a)\n1 skill: 1 pass, 0 concerns, 0 fail; 1 could not be scanned.\n",
     )
-    assert ran.err == "assay: skills/b: 'b/secrets' is a link or a device: only regular files are scanned.\n"
+    link = folder / "skills/b/secrets"
+    assert ran.err == f"assay: skills/b: '{link}' is a link or a device: only regular files are accepted.\n"
     document = assay_here("scan", "skills", "--format", "json").json
     assert [(each["place"], each["code"]) for each in document["errors"]] == [("skills/b", "unreadable")]
     assert (document["counts"]["error"], document["exitCode"]) == (1, 7)

@@ -20,6 +20,7 @@ import asyncpg
 from assay.settings import Settings
 from tests.support.cli.up import wait_for
 from tests.support.fake_github import FakeGitHub, serve
+from tests.support.limits import HIGH_LIMITS
 from tests.support.processes import a_free_port, a_process, environment
 from tests.support.registry import SECRET
 from tests.support.warm import run_assay
@@ -78,9 +79,9 @@ class Live:
             assert self.assay("queue", "resume").code == 0
 
 
-def assay(*arguments: str, environment: dict[str, str]) -> Ran:
+def assay(*arguments: str, environment: dict[str, str], typed: str = "") -> Ran:
     """`python -m assay`, with nothing of a terminal."""
-    ended = run_assay(*arguments, env=environment, seconds=PATIENCE_SECONDS)
+    ended = run_assay(*arguments, env=environment, typed=typed, seconds=PATIENCE_SECONDS)
     assert "Traceback" not in ended.stderr, ended.stderr
     return Ran(ended.returncode, ended.stdout, ended.stderr)
 
@@ -101,6 +102,7 @@ def a_live_registry(postgres_url: str, folder: Path) -> Iterator[Live]:
                 "ASSAY_JWT_SECRET": SECRET,
                 "ASSAY_WEBHOOK_SECRET": SECRET,
                 "ASSAY_RETRY_SECONDS": "0",
+                **HIGH_LIMITS,
                 **server.urls(),
             }
         )

@@ -29,6 +29,8 @@ class ScriptedRequest:
     body: bytes
     key: str | None
     authorization: str | None
+    cookie: str | None
+    site: str | None
 
 
 class Script:
@@ -83,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        proofs = self.headers.get("X-Internal-Key"), self.headers.get("Authorization")
+        proofs = map(self.headers.get, ("X-Internal-Key", "Authorization", "Cookie", "Sec-Fetch-Site"))
         said = self.server.script.take(ScriptedRequest(self.command, parts.path, parse_qs(parts.query), body, *proofs))
         content = said.body.encode() if isinstance(said.body, str) else json.dumps(said.body).encode()
         self.send_response(said.status)

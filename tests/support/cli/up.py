@@ -36,6 +36,12 @@ class Up:
         """Return the pid of one of its processes."""
         return wait_for(lambda: find_child(self.process.pid, name), name)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a command on its machine."""
+        port = self.url.rpartition(":")[2]
+        return clean_environment(ASSAY_DATA_DIR=str(self.data), ASSAY_PORT=port, COLUMNS="200")
+
     def stop(self) -> int:
         """Send Ctrl-C."""
         self.process.send_signal(signal.SIGINT)

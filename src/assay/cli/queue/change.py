@@ -8,8 +8,8 @@ from uuid import UUID
 import typer
 
 from assay.cli.process.stopping import run_command
-from assay.cli.registry.address import admin_headers
 from assay.cli.registry.client import open_registry
+from assay.cli.registry.credentials import admin_credential
 from assay.cli.registry.errors import Json
 from assay.cli.registry.responses import HandledResponse, PauseResponse, ResumedResponse, read_response
 from assay.cli.ui.exit_codes import Exit, most_severe
@@ -73,7 +73,7 @@ def change_submissions(
 
 async def _post_all(url: str | None, path: str, fields: Mapping[str, object], ids: Sequence[UUID]) -> list[Json]:
     chunks = [ids[start : start + MAX_IDS] for start in range(0, len(ids), MAX_IDS)]
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         return [(await registry.post(path, {**fields, "ids": [*map(str, chunk)]})).body for chunk in chunks]
 
 
@@ -124,7 +124,7 @@ def resume(url: Url = None, as_json: AsJson = False) -> None:
 
 async def _pause(url: str | None, reason: str, seconds: int | None, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         response = (await registry.post(PAUSE, {"reason": reason, "ttlSeconds": seconds})).body
     if as_json:
         print_json(response)
@@ -135,7 +135,7 @@ async def _pause(url: str | None, reason: str, seconds: int | None, *, as_json: 
 
 async def _resume(url: str | None, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         response = await registry.delete(PAUSE)
     if as_json:
         print_json(response)

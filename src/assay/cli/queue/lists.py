@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from assay.cli.process.stopping import run_command
-from assay.cli.registry.address import admin_headers
 from assay.cli.registry.client import Registry, open_registry
+from assay.cli.registry.credentials import admin_credential
 from assay.cli.registry.errors import Json
 from assay.cli.registry.responses import PageResponse, StuckPageResponse, SubmissionResponse, read_response
 from assay.cli.registry.submissions import SUBMISSIONS
@@ -71,7 +71,7 @@ async def _list(url: str | None, filters: Mapping[str, object], limit: int, *, a
 
 async def _stuck(url: str | None, limit: int, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         response = await _pages(registry, "/api/v1/admin/queue/stuck", "stuck", {}, limit)
     if as_json:
         print_json(response)

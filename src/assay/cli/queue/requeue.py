@@ -8,8 +8,8 @@ import typer
 from assay import settings
 from assay.cli.process.stopping import run_command
 from assay.cli.queue.change import ADMIN, change_submissions
-from assay.cli.registry.address import admin_headers
 from assay.cli.registry.client import open_registry
+from assay.cli.registry.credentials import admin_credential
 from assay.cli.registry.errors import Json
 from assay.cli.registry.responses import ReprocessedResponse, read_response
 from assay.cli.registry.targets import repository_url
@@ -82,7 +82,7 @@ async def _requeue(url: str | None, body: Json, *, as_json: bool) -> Exit:
 
 async def _reprocess(url: str | None, body: Json) -> Json:
     """Repeat the request until nothing that matched at first remains, or nothing more can be requeued."""
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         first = (await registry.post(f"{ADMIN}/reprocess", body)).body
         last, requeued = first, int(first["requeued"])
         with progress_bar(open_console(stderr=True), "Requeuing", sum(first["matched"].values())) as advance:

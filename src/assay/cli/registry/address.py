@@ -1,12 +1,12 @@
-"""The registry's URL and the credentials sent to it."""
+"""The registry's URL."""
 
 import re
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from assay import settings
-from assay.model.errors import Forbidden, Invalid, Unauthenticated
+from assay.model.errors import Invalid
 from assay.settings.values import HTTP_URL
-
-INTERNAL_KEY_HEADER = "X-Internal-Key"
 
 
 def registry_url(url: str | None) -> str:
@@ -21,26 +21,21 @@ def invalid_url(base_url: str) -> Invalid:
     return Invalid(f"--url must look like http://127.0.0.1:8000, not {base_url!r}.")
 
 
-def token_headers() -> dict[str, str]:
-    """Return the personal token as a header, if one is set."""
-    token = settings.read().token
-    return {"Authorization": f"Bearer {token.get_secret_value()}"} if token else {}
-
-
-def admin_headers(url: str | None) -> dict[str, str]:
-    """Return the internal key as a header, or else the token of an administrator.
-
-    The key stored on this machine is used only for its own registry: with `url`, the key must be set explicitly.
-    """
+def is_own(base_url: str) -> bool:
+    """Return whether this is the registry of this machine's settings, by its public or its local address."""
     config = settings.read()
+    return base_url in (config.base_url, config.model_copy(update={"public_url": None}).base_url)
+
+
+def is_local(base_url: str) -> bool:
+    """Return whether the URL names this machine by a loopback or unspecified address."""
+    host = urlsplit(base_url).hostname or ""
     try:
-        if url is None and settings.has_secrets(config):
-            config = settings.with_secrets(config)
-    except OSError:
-        raise Forbidden(f"The internal key in {config.data_dir} cannot be read by this user.") from None
-    if config.internal_key is not None:
-        return {INTERNAL_KEY_HEADER: config.internal_key.get_secret_value()}
-    if config.token is None:
-        needed = "ASSAY_INTERNAL_KEY, or ASSAY_TOKEN to the token of an administrator"
-        raise Unauthenticated(f"This command requires the internal key of the registry: set {needed}.")
-    return token_headers()
+        return ip_address(host).is_loopback or ip_address(host).is_unspecified
+    except ValueError:
+        return host == "localhost"
+
+
+def login_command(base_url: str) -> str:
+    """Return the command that signs in at this registry."""
+    return "`assay login`" if base_url == registry_url(None) else f"`assay login --url {base_url}`"

@@ -10,6 +10,7 @@ from uuid import UUID
 import aiohttp
 
 from assay.cli.registry.address import invalid_url, registry_url
+from assay.cli.registry.credentials import Credential, reader_credential
 from assay.cli.registry.errors import Json, RegistryUnreachable, not_a_registry, read_object, read_refusal
 from assay.cli.ui.terminal import print_note
 from assay.model.errors import Unavailable
@@ -29,6 +30,7 @@ class RegistryResponse:
 class Registry:
     base_url: str
     session: aiohttp.ClientSession
+    credential: Credential
     _noted: set[str] = field(default_factory=set)
 
     async def get(self, path: str, **query: object) -> Json:
@@ -66,7 +68,7 @@ class Registry:
             # Redirects are not followed: the credentials are for this address only.
             async with self.session.request(method, url, allow_redirects=False, **options) as response:
                 if response.status >= 300:
-                    raise await read_refusal(response, self.base_url)
+                    raise await read_refusal(response, self.base_url, self.credential)
                 yield response
         except aiohttp.InvalidURL:
             raise invalid_url(self.base_url) from None
@@ -100,10 +102,14 @@ class Registry:
 
 
 @asynccontextmanager
-async def open_registry(url: str | None, headers: Mapping[str, str] | None = None) -> AsyncIterator[Registry]:
-    """Connect to the registry at `url`, or to the one on this machine, sending `headers` with every request."""
-    async with aiohttp.ClientSession(headers=headers) as session:
-        yield Registry(registry_url(url), session)
+async def open_registry(
+    url: str | None, choose: Callable[[str], Credential] = reader_credential
+) -> AsyncIterator[Registry]:
+    """Connect to the registry at `url`, or to the one on this machine, sending the chosen credential."""
+    base_url = registry_url(url)
+    credential = choose(base_url)
+    async with aiohttp.ClientSession(headers=credential.headers, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield Registry(base_url, session, credential)
 
 
 def _is_worth_waiting_for(error: Unavailable) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 
+from assay.cli.registry.credentials import Credential
 from assay.model.errors import (
     AssayError,
     Conflict,
@@ -16,7 +17,6 @@ from assay.model.errors import (
     NoSkill,
     NotFound,
     Throttled,
-    Unauthenticated,
     Unavailable,
 )
 
@@ -40,17 +40,17 @@ class RegistryUnreachable(Unavailable):
     code = "no_answer"
 
 
-async def read_refusal(response: aiohttp.ClientResponse, base_url: str) -> AssayError:
-    """Return the error for a response: from its status, `Retry-After` and problem document."""
+async def read_refusal(response: aiohttp.ClientResponse, base_url: str, credential: Credential) -> AssayError:
+    """Return the error for a response: from its status, `Retry-After`, problem document, and the credential sent."""
     if 300 <= response.status < 400:
         location = response.headers.get("Location", "another URL")
         return RegistryUnreachable(f"{base_url} redirects to {location}: use that URL instead.")
-    if response.status == 401:
-        return Unauthenticated(f"{base_url} does not accept this key: set ASSAY_INTERNAL_KEY to the registry's key.")
     problem = await _read_problem(response)
     if problem is None:
         return not_a_registry(base_url)
     detail, code = problem
+    if response.status == 401:
+        return credential.refused(base_url, detail)
     if kind := KINDS.get(response.status):
         return kind(detail, code=code)
     seconds = _retry_after_seconds(response)

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from assay.cli.registry.client import Registry, RegistryResponse
 from assay.cli.registry.errors import Json, RegistryUnreachable
-from assay.cli.registry.folder import pack
 from assay.cli.registry.responses import AcceptedResponse, DetailResponse, DiscoverResponse, ItemResponse, read_response
 from assay.cli.registry.targets import FolderTarget, RepositoryTarget, Target
+from assay.cli.skill_folders.pack import pack
 from assay.cli.ui.exit_codes import Exit, exit_code_for_error, exit_code_for_state
 from assay.fetch.limits import Limits
 from assay.model.errors import AssayError, NoSkill

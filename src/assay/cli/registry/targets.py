@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from assay.cli.registry.folder import LocalSkill, find_skills
+from assay.cli.skill_folders.local_skill import LocalSkill
+from assay.cli.skill_folders.select import refuse_credentials, select_skills
 from assay.fetch.limits import Limits
 from assay.model.errors import Invalid
 
@@ -45,9 +46,19 @@ class Targets:
     all: tuple[Target, ...]
     left_out: tuple[str, ...]
 
+    @property
+    def skills(self) -> tuple[LocalSkill, ...]:
+        """The local skills, which are uploaded."""
+        return tuple(each.skill for each in self.all if isinstance(each, FolderTarget))
 
-def read_targets(arguments: list[str], web_url: str, limits: Limits, *, nested: bool) -> Targets:
-    """Read all arguments before anything is sent. Raises Invalid for the first one that is wrong."""
+
+def read_targets(
+    arguments: list[str], web_url: str, limits: Limits, *, nested: bool, include_hidden: bool = False
+) -> Targets:
+    """Read all arguments before anything is sent. Raises Invalid for the first one that is wrong.
+
+    Raises Invalid also for files that hold credentials, unless `include_hidden`.
+    """
     targets: list[Target] = []
     left_out: list[str] = []
     for argument in arguments:
@@ -57,10 +68,13 @@ def read_targets(arguments: list[str], web_url: str, limits: Limits, *, nested: 
             continue
         if not path.is_dir():
             raise Invalid(f"{argument!r} is a file: pass the folder of the skill.")
-        found = find_skills(path, limits, nested=nested)
+        found = select_skills(path, limits, nested=nested)
         targets.extend(map(FolderTarget, found.skills))
         left_out.extend(found.left_out)
-    return Targets(tuple(dict.fromkeys(targets)), tuple(left_out))
+    read = Targets(tuple(dict.fromkeys(targets)), tuple(left_out))
+    if not include_hidden:
+        refuse_credentials(read.skills, limits)
+    return read
 
 
 def repository_url(text: str, web_url: str) -> str:

@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 
 from assay.cli.process.stopping import run_command
-from assay.cli.registry.address import admin_headers
 from assay.cli.registry.client import open_registry
+from assay.cli.registry.credentials import admin_credential
 from assay.cli.registry.errors import Json
 from assay.cli.registry.responses import RegistryModel, read_response
 from assay.cli.review.responses import DecisionResponse, ReviewResponse, ReviewsResponse, WaitingResponse
@@ -38,7 +38,7 @@ def list_reviews(
 
 async def _list(url: str | None, reason: str | None, q: str | None, limit: int, *, as_json: bool) -> None:
     console = open_console()
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         response = await registry.get(REVIEWS, reason=reason, q=q, limit=limit)
     if as_json:
         print_json(response)
@@ -77,7 +77,7 @@ def show(submission: SubmissionId, url: Url = None, as_json: AsJson = False) -> 
 
 
 async def _show(url: str | None, path: str, *, as_json: bool) -> None:
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         response = await registry.get(path)
     if as_json:
         print_json(response)
@@ -145,7 +145,7 @@ def _decide(verb: str, submission: str, reason: str, url: str | None, *, as_json
 
 
 async def _post_decision(url: str | None, path: str, verb: str, reason: str) -> Json:
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         seen = read_response(ReviewResponse, await registry.get(path))
         return (await registry.post(f"{path}/{verb}", {"reason": reason, "version": seen.version})).body
 
@@ -179,7 +179,7 @@ def adopt(repository: RepositoryArgument, reason: Reason, url: Url = None, as_js
 
 
 async def _adopt(url: str | None, path: str, reason: str) -> Json:
-    async with open_registry(url, admin_headers(url)) as registry:
+    async with open_registry(url, admin_credential) as registry:
         return (await registry.post(path, {"reason": reason})).body
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from assay.cli.registry.folder import SKILL
 from assay.cli.scan.skill import FailedSkill, FoundSkill, ScanRoot, SkillLocation
+from assay.cli.skill_folders.walk import SKILL
 from assay.fetch.archive import Archive
 from assay.fetch.limits import Limits
 from assay.fetch.paths import folder_of

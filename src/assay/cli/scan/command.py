@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from assay.cli.registry.folder import SKILL
 from assay.cli.scan.archive import ARCHIVE_SUFFIXES, find_in_archive, is_archive
 from assay.cli.scan.document import scan_document
 from assay.cli.scan.folder import FoundSkills, find_in_folder
@@ -20,6 +19,7 @@ from assay.cli.scan.rulesets import RulesetFolder
 from assay.cli.scan.sarif import scan_log
 from assay.cli.scan.skill import FailedSkill, FoundSkill, Result
 from assay.cli.scan.table import show_scan
+from assay.cli.skill_folders.walk import SKILL
 from assay.cli.ui.exit_codes import Exit
 from assay.cli.ui.progress import progress_bar
 from assay.cli.ui.terminal import NO_WIDTH, open_console, print_json, print_note

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from assay import settings
 from assay.cli.process.stopping import run_async
-from assay.cli.registry.folder import SKILL
 from assay.cli.scan.skill import FailedSkill, FoundSkill, ScanRoot, SkillLocation
+from assay.cli.skill_folders.walk import SKILL
 from assay.cli.ui.exit_codes import exit_code_for_error
 from assay.fetch.checkouts import Checkouts, Resolution
 from assay.fetch.limits import Limits

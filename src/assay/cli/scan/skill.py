@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from assay.cli.registry.folder import LocalSkill, read_content
+from assay.cli.skill_folders.local_skill import LocalSkill, read_content
 from assay.cli.ui.exit_codes import Exit
 from assay.fetch.limits import Limits
 from assay.model.errors import AssayError
