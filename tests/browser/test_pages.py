@@ -61,7 +61,7 @@ async def test_hostile_skill_content_is_inert(registry: Registry, url: str, page
 async def test_pages_fit_the_viewport(registry: Registry, url: str, page: Page, width: int) -> None:
     """For any skill name."""
     registry.github.add_repository("acme/tools", files=a_repository("pdf"))
-    await registry.submit("acme/tools", "a-very-long-name-" * 5, "skills/pdf/SKILL.md")
+    await registry.submit("acme/tools", "a-very-long-name-" * 5, "skills/pdf/SKILL.md", as_operator=True)
     await registry.work()
     await page.set_viewport_size({"width": width, "height": 800})
     for path in ("/", "/skills", "/queue", f"/skills/acme/tools/{'a-very-long-name-' * 5}".rstrip("-")):

@@ -12,7 +12,7 @@ from tests.support.judge import SUSPECT, judged, judged_settings, model
 from tests.support.registry import Registry
 from tests.support.review_cases import decide, refused_skill, report_listing, suppress, waiting
 from tests.support.streams import serving
-from tests.support.web.people import cookies_of, signed_in
+from tests.support.web.people import admin_signed_in, cookies_of, signed_in
 
 pytestmark = pytest.mark.browser
 
@@ -52,7 +52,7 @@ async def test_pages_show_findings_and_fit_the_viewport(judged: Registry, model:
     await suppress(judged, ending, days=3)
     second = await refused_skill(judged, "mallory/other")
     await report_listing(judged, NAME, text="word " * 200)
-    admin = await signed_in(judged.app, "root", admin=True)
+    admin = await admin_signed_in(judged.app)
     pages = {
         f"/skills/{NAME}": (None, ["refuted by the judge It is only described.", "semgrep findings"]),
         f"/skills/{NAME}/versions/1.0.0": (None, ["refuted by the judge", "Deep scans"]),
@@ -82,7 +82,7 @@ async def test_review_by_keyboard_without_script(judged: Registry, model: FakeMo
     """A line break in the reason does not submit."""
     model.behave = lambda asked: completion(replace(asked, ruling="unsure").correct_answer())
     number = await waiting(judged)
-    admin = await signed_in(judged.app, "root", admin=True)
+    admin = await admin_signed_in(judged.app)
     async with serving(judged.app) as url:
         page, _ = await as_person(browser, url, admin, java_script_enabled=False)
         await page.goto(f"{url}/admin")
@@ -104,8 +104,8 @@ async def test_review_by_keyboard_without_script(judged: Registry, model: FakeMo
 async def test_appeal_and_report_forms(judged: Registry, model: FakeModel, browser: Browser) -> None:
     await publish_judged(judged)
     number = await refused_skill(judged)
-    author = await signed_in(judged.app, "mallory", github_id=77)
-    admin = await signed_in(judged.app, "root", admin=True)
+    author = await signed_in(judged.app, "mallory")
+    admin = await admin_signed_in(judged.app)
     async with serving(judged.app) as url:
         page, _ = await as_person(browser, url, author, java_script_enabled=False)
         await page.goto(f"{url}/submissions/{number}")

@@ -117,6 +117,7 @@ def a_listing(name: str = "acme/tools/pdf", number: int = 0, **more: object) -> 
         "commit": f"{number:040x}",
         "stars": None,
         "created_at": THEN,
+        "named_at": THEN + timedelta(seconds=number),
         "updated_at": THEN + timedelta(seconds=number),
         "category": Category.OTHER,
         "labels": (),

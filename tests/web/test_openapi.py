@@ -9,6 +9,7 @@ from assay.web.openapi import render_openapi
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_bad_skill, a_repository
 from tests.support.web.openapi import DOCUMENT, KEPT, check
+from tests.support.web.people import a_token, bearer
 
 OPERATIONS = [
     (method, path, operation) for path, item in DOCUMENT["paths"].items() for method, operation in item.items()
@@ -17,9 +18,12 @@ OPERATIONS = [
 LOOKS_OUTSIDE = {
     ("post", "/api/v1/auth/github/exchange-for-vsk-token"),
     ("post", "/api/v1/admin/discovery"),
+    ("post", "/api/v1/namespaces/challenge"),
     ("post", "/api/v1/submissions"),
     ("post", "/api/v1/submissions/discover"),
 }
+# The internal key has no account and no token.
+NEEDS_AN_ACCOUNT = {("delete", "/api/v1/auth/sign-out-all"), ("delete", "/api/v1/account/tokens/current")}
 PROBLEM = ("application/problem+json", "ProblemView")
 
 
@@ -38,7 +42,7 @@ def test_every_error_is_documented_as_a_problem(method: str, path: str, operatio
     errors = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
     assert "400" in errors, "an unknown parameter is refused everywhere"
     assert ("503" in errors) == (path != "/healthz")
-    assert ("404" in errors) == ("{" in path or (method, path) in LOOKS_OUTSIDE)
+    assert ("404" in errors) == ("{" in path or (method, path) in LOOKS_OUTSIDE | NEEDS_AN_ACCOUNT)
     assert ({"413", "415"} <= set(errors)) == ("requestBody" in operation)
     assert {"401", "403"} <= set(errors) or "security" not in operation
     assert "200" in operation["responses"]
@@ -64,6 +68,7 @@ async def test_responses_match_the_openapi_document(registry: Registry) -> None:
     told = {"category": "malware", "text": "It does more than it says."}
     reported = await registry.client.post("/api/v1/skills/acme/tools/pdf/reports", json=told)
     listed = (await registry.client.get("/api/v1/skills/acme/tools/pdf")).json()["skill"]
+    token = await a_token(registry.app, "acme")
     values = {
         "digest": listed["contentDigest"],
         "report_id": reported.json()["id"],
@@ -86,10 +91,15 @@ async def test_responses_match_the_openapi_document(registry: Registry) -> None:
             "compare": {"from": "1.0.0"},
             "check": {"name": "pdf"},
             "replay": {"ruleset": "sha256:0"},
+            "challenge": {"repoUrl": f"{registry.web_url}/acme/tools"},
         }
         given = needed.get(path.rpartition("/")[2], {})
-        key = {"X-Internal-Key": SECRET} if "security" in operation else {}
-        answer = await registry.client.get(path.format_map(values), params=given, headers=key)
+        # The internal key has no account that could answer a challenge.
+        credentials = bearer(token) if path.endswith("/challenge") else {"X-Internal-Key": SECRET}
+        about = values | {"name": "acme"} if path.startswith("/api/v1/namespaces/") else values
+        answer = await registry.client.get(
+            path.format_map(about), params=given, headers=credentials if "security" in operation else {}
+        )
         assert answer.status_code == 200, answer.text
         described = operation["responses"]["200"]["content"]
         if "application/json" in described:

@@ -1,10 +1,12 @@
-"""Generated requests: no 5xx, and no undocumented status or body."""
+"""Generated requests of every kind of caller: no 5xx, and no undocumented status or body."""
 
 import asyncio
 import json
 import re
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,8 +24,15 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from assay.accounts.sign_in import find_or_create_github_account
+from assay.accounts.tokens import exchange_token
+from assay.app.app import database_url
+from assay.github.oauth import GitHubUser
 from assay.settings import Settings
+from assay.store.database.database import open_database
 from tests.support.fake_github import FakeGitHub, serve
+from tests.support.fake_github.repository import id_of_login
+from tests.support.limits import HIGH_LIMITS
 from tests.support.processes import a_process
 from tests.support.registry import SECRET
 from tests.support.skills import a_repository
@@ -42,6 +51,8 @@ OPERATIONS = [
     if "/stream" not in path
 ]
 EXAMPLES = 6
+# These would revoke the token of the test.
+ENDING = ("/api/v1/auth/sign-out-all", "/api/v1/account/tokens/current")
 
 
 def can_be_asked_wrongly(operation: dict[str, Any]) -> bool:
@@ -78,8 +89,21 @@ async def _database(postgres_url: str, statement: str) -> None:
     await admin.close()
 
 
+@dataclass(frozen=True)
+class Served:
+    """A web process, and the token of an account with the default scopes."""
+
+    url: str
+    token: str
+
+
 @pytest.fixture(scope="module")
-def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def registry_url(served: Served) -> str:
+    return served.url
+
+
+@pytest.fixture(scope="module")
+def served(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Start a web process with a few submissions."""
     name = f"test_{uuid4().hex}"
     asyncio.run(_database(postgres_url, f"CREATE DATABASE {name} TEMPLATE assay"))
@@ -101,6 +125,7 @@ def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) ->
                 "ASSAY_WEBHOOK_SECRET": SECRET,
                 "ASSAY_GITHUB_WEBHOOK_SECRET": SECRET,
                 "ASSAY_PORT": str(port),
+                **HIGH_LIMITS,
                 **github.urls(),
             }
         )
@@ -109,8 +134,15 @@ def registry_url(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) ->
             _until_it_answers(url, folder / "web.log")
             body = {"repoUrl": f"{chosen.github_web_url}/acme/tools"}
             assert httpx.post(f"{url}/api/v1/submissions", json=body, timeout=60).status_code == 201
-            yield url
+            yield Served(url, asyncio.run(_token(chosen)))
     asyncio.run(_database(postgres_url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+async def _token(settings: Settings) -> str:
+    now = datetime.now(UTC)
+    async with open_database(database_url(settings)) as store, store.begin() as db:
+        owner = await find_or_create_github_account(db, GitHubUser(id=id_of_login("acme"), login="acme"), ())
+        return (await exchange_token(db, owner, now)).secret
 
 
 def _until_it_answers(url: str, log: Path) -> None:
@@ -138,6 +170,30 @@ def test_generated_requests_get_documented_responses(
         )
 
     ask()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_signed_in"),
+    [(*each, False) for each in OPERATIONS] + [(*each, True) for each in OPERATIONS if each[1] not in ENDING],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_other_callers_get_documented_responses(served: Served, method: str, path: str, is_signed_in: bool) -> None:
+    """G63, G77: without credentials, and with a token of the default scopes."""
+    headers = {"Authorization": f"Bearer {served.token}"} if is_signed_in else {}
+
+    @seed(20_261_119)
+    @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=SCHEMA[path][method.upper()].as_strategy(generation_mode=GenerationMode.POSITIVE))
+    def ask(case: Case) -> None:
+        # Credentials that the schema generates would take the place of these.
+        case.headers.pop("X-Internal-Key", None)
+        case.cookies.clear()
+        case.call_and_validate(base_url=served.url, headers=headers, checks=CHECKS, timeout=60, verify=False)
+
+    ask()
+    if is_signed_in:
+        account = httpx.get(f"{served.url}/api/v1/account", headers=headers)
+        assert (account.status_code, account.json()["login"]) == (200, "acme")
 
 
 @pytest.mark.parametrize(("method", "path"), WITH_BODIES)

@@ -26,12 +26,15 @@ from assay.web.discovery import api as discovery
 from assay.web.discovery.github_webhook import github_hook
 from assay.web.feed import api as feed
 from assay.web.feed.json import encode_live_events
-from assay.web.http.access import PUBLIC, SCHEMES, check_access, check_routes
+from assay.web.http.access import PUBLIC, check_access, check_routes
+from assay.web.http.access_documentation import SCHEMES, document_access
 from assay.web.http.caller import caller_of
 from assay.web.http.context import RequestContext, context_of
 from assay.web.http.errors import on_assay_error, on_http_error, on_unexpected_error
 from assay.web.http.headers import add_headers, answer_head
+from assay.web.http.limits import UNLIMITED, document_limits, limit_requests
 from assay.web.http.parameters import refuse_undeclared
+from assay.web.http.read_limit import ReadLimit
 from assay.web.http.signing import answer_signed
 from assay.web.http.templates import load_templates
 from assay.web.http.traffic import Traffic, count_requests
@@ -39,7 +42,7 @@ from assay.web.moderation import appeals, blocklist, reports, rescans, reviews, 
 from assay.web.moderation import pages as moderation_pages
 from assay.web.operations import audit, edge_copy, health, replay, repositories
 from assay.web.operations import pages as operations_pages
-from assay.web.people import account, session, sign_in
+from assay.web.people import account, limits, namespaces, roles, session, sign_in
 from assay.web.people import pages as people_pages
 from assay.web.queue import admin as queue_admin
 from assay.web.queue import api as queue
@@ -66,7 +69,8 @@ def create_app(assay: App, live: Hub | None = None, routes: Litestar | None = No
     """Return the ASGI application of one registry; the routes are built once per process and shared."""
     live, traffic = live or create_hub(assay), Traffic()
     traffic.watch(live.subscribers)
-    return RequestContext(assay, live, traffic).wrap(routes or _shared_routes())
+    reads = ReadLimit(assay.settings.limit_reads)
+    return RequestContext(assay, live, traffic, reads).wrap(routes or _shared_routes())
 
 
 def create_hub(assay: App) -> Hub:
@@ -89,7 +93,7 @@ def build_routes() -> Litestar:
             "live": Provide(_live, sync_to_thread=False),
             "traffic": Provide(_traffic, sync_to_thread=False),
         },
-        guards=[check_access],
+        guards=[check_access, limit_requests],
         before_request=refuse_undeclared,
         before_send=[add_headers],
         exception_handlers={
@@ -113,6 +117,8 @@ def build_routes() -> Litestar:
         logging_config=None,
     )
     check_routes(app)
+    document_access(app)
+    document_limits(app)
     app.asgi_handler = answer_head(expand_flat_names(count_requests(answer_signed(app.asgi_handler), _traffic)))
     return app
 
@@ -156,6 +162,11 @@ def _api() -> list[ControllerRouterHandler]:
         sign_in.finish_github_sign_in,
         sign_in.exchange,
         account.router,
+        limits.list_my_limits,
+        namespaces.router,
+        namespaces.account_router,
+        namespaces.admin_router,
+        roles.router,
         health.healthz,
         health.readyz,
         health.metrics,
@@ -256,7 +267,7 @@ def _static() -> Router:
         "/static",
         [HERE / "static"],
         include_in_schema=False,
-        opt=PUBLIC,
+        opt=PUBLIC | UNLIMITED,
         cache_control=CacheControlHeader(public=True, max_age=STATIC_SECONDS),
     )
 

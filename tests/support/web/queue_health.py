@@ -43,7 +43,8 @@ def codes(health: dict[str, Any]) -> list[str]:
 
 def chores_of(app: App) -> dict[str, PeriodicJob]:
     """Return the periodic jobs of a worker."""
-    return {chore.name: chore for chore in periodic_jobs(watch_limits(app.settings), app.clock, app.ruleset.version)}
+    jobs = periodic_jobs(watch_limits(app.settings), app.clock, app.ruleset.version, app.blobs.store)
+    return {job.name: job for job in jobs}
 
 
 async def do_all_chores(app: App) -> None:

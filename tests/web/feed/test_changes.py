@@ -126,7 +126,7 @@ async def test_rss_feed_lists_new_skills(registry: Registry) -> None:
     for number, said in enumerate(["First <b>&amp;", "Second ]]> \u0007bell", "Third"]):
         files = {"SKILL.md": a_skill(f"skill-{number}", description=said)}
         registry.github.add_repository(f"acme/n{number}", files=files)
-        await registry.submit(f"acme/n{number}", f"skill-{number}")
+        await registry.submit(f"acme/n{number}", f"skill-{number}", as_operator=True)
         await registry.work()
     async with registry.app.store.begin() as db:
         await unlist(db, "acme/n2/skill-2", status_reason("unlisted", "Gone.", at=registry.app.clock.now(), by="acme"))

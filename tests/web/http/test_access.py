@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -14,7 +15,7 @@ from litestar import Litestar, get, post
 from litestar.routes import HTTPRoute
 from sqlalchemy import text
 
-from assay.accounts.sessions import ACCESS_SECONDS, end_session
+from assay.accounts.sessions import ACCESS_SECONDS
 from assay.accounts.signed_claims import ClaimsPurpose, ClaimsSigner
 from assay.accounts.tokens import DEFAULT_DAYS
 from assay.app.app import App, open_claims_signer
@@ -23,24 +24,38 @@ from assay.model.clock import Clock
 from assay.model.source import digest_of
 from assay.settings import Settings
 from assay.web.app import build_routes, create_app
-from assay.web.http.access import ACCOUNT, PUBLIC, Access, check_routes
-from assay.web.http.caller import AccessClaims
+from assay.web.http.access import ACCOUNT, ADMIN, PUBLIC, REVIEWER, UNIDENTIFIED, Access, check_routes
+from assay.web.http.degraded import degraded
 from assay.web.openapi import render_openapi
 from tests.support.registry import SECRET, Registry
-from tests.support.web.people import OURS, a_browser, a_token, bearer, cookies_of, signed_in, with_settings
+from tests.support.web.people import (
+    OURS,
+    a_browser,
+    a_token,
+    admin_signed_in,
+    bearer,
+    cookies_of,
+    signed_in,
+    with_settings,
+)
 
 OTHER_SECRET = "another-secret-that-is-long-enough-too"
 ADMIN_LOGIN = "warden"
+END_SESSIONS = """
+    UPDATE account_session SET revoked_at = now() FROM account
+    WHERE account.id = account_session.account_id AND login = 'former'
+"""
 REVOKE = text("UPDATE account_token SET revoked_at = now() WHERE token_digest = :digest")
 PREVIOUS_KEY = "the-key-before-which-is-long-enough-as-well"
 CLOSED = ("/admin", "/api/v1/admin", "/api/v1/internal")
+MODERATED = (
+    *(f"/api/v1/admin/{noun}" for noun in ("reviews", "suppressions", "reports", "blocklist")),
+    "/admin/reviews",
+    "/admin/reports",
+)
+# These never were credentials: they are ignored, or refused where credentials are needed.
 NOBODY = {
     "anonymous",
-    "wrong key",
-    "empty key",
-    "wrong key of an admin",
-    "expired",
-    "revoked",
     "tampered",
     "alg none",
     "signed with another secret",
@@ -52,8 +67,13 @@ NOBODY = {
     "token of GitHub",
     "key as a token",
 }
-# Routes that write nothing even though anyone may call them.
+# Credentials of this registry that are not valid: they can read what is public, and write nothing.
 STALE = {
+    "wrong key",
+    "empty key",
+    "wrong key of an admin",
+    "expired",
+    "signed out",
     "unknown token",
     "token without its end",
     "expired token",
@@ -71,6 +91,8 @@ ADMINS = {
     "token and a cross-site page",
     "key and a revoked token",
 }
+TOKENS_AND_KEYS = (USERS | ADMINS) - {"super admin", "user"}
+CODES = {"expired": "session_lapsed", "signed out": "session_over"}
 # Every public route that writes must be listed here.
 OPEN_TO_WRITE = {
     ("POST", "/api/v1/auth/github/exchange-for-vsk-token"),
@@ -81,7 +103,6 @@ OPEN_TO_WRITE = {
     ("POST", "/api/v1/submissions"),
     ("POST", "/api/v1/submissions/bulk"),
     ("POST", "/api/v1/submissions/discover"),
-    ("POST", "/api/v1/submissions/upload"),
     ("POST", "/api/v1/webhooks/github"),
     ("POST", "/auth/refresh"),
     ("POST", "/auth/sign-in"),
@@ -104,6 +125,8 @@ def all_routes(app: Litestar) -> Iterator[tuple[str, str, Any]]:
 
 def expected_access(path: str, handler: Any) -> Access:
     """Derive the expected access level independently: closed by path, otherwise as declared, otherwise admin."""
+    if any(f"{path}/".startswith(f"{prefix}/") for prefix in MODERATED):
+        return Access.REVIEWER
     if any(f"{path}/".startswith(f"{prefix}/") for prefix in CLOSED):
         return Access.ADMIN
     return handler.opt.get("access", Access.ADMIN)
@@ -119,18 +142,19 @@ def filled(app: Litestar, path: str) -> str:
 async def everybody(app: App) -> dict[str, dict[str, Any]]:
     """Return every kind of caller with the credentials it sends."""
     now, signer = app.clock.now(), open_claims_signer(app.settings)
-    user, admin = await signed_in(app, "alice"), await signed_in(app, "root", admin=True)
+    user, admin = await signed_in(app, "alice"), await admin_signed_in(app)
     claims = jwt.decode(admin.access_token, options={"verify_signature": False})
     head, _, signature = user.access_token.split(".")
     _, payload, _ = admin.access_token.split(".")
     over = signer.sign(ClaimsPurpose.SESSION, claims, now - timedelta(seconds=ACCESS_SECONDS), ACCESS_SECONDS)
+    signed_out = await admin_signed_in(app, "former")
     async with app.store.begin() as db:
-        await end_session(db, signer.read(ClaimsPurpose.SESSION, admin.access_token, AccessClaims, now), now)
+        await db.exec_driver_sql(END_SESSIONS)
     tokens = {
         "user": user.access_token,
         "super admin": admin.access_token,
         "expired": over,
-        "revoked": over,
+        "signed out": signed_out.access_token,
         "tampered": f"{head}.{payload}.{signature}",
         "alg none": jwt.encode(claims, "", algorithm="none"),
         "signed with another secret": ClaimsSigner(OTHER_SECRET).sign(
@@ -187,9 +211,9 @@ async def app(registry: Registry) -> AsyncIterator[App]:
     yield with_settings(registry.app, internal_key_previous=previous, admin_logins=(ADMIN_LOGIN,))
 
 
-def is_signed_work(method: str, path: str) -> bool:
+def writes(method: str, handler: Any) -> bool:
     """Return whether the route acts on behalf of the caller; signing in does not."""
-    return method not in ("GET", "HEAD") and not path.startswith(("/auth/", "/sign-in", "/api/v1/auth/github"))
+    return method not in ("GET", "HEAD") and not handler.opt.get("is_unidentified")
 
 
 async def decision(client: httpx.AsyncClient, method: str, path: str, sent: dict[str, Any]) -> Any:
@@ -209,7 +233,12 @@ async def test_every_route_for_every_caller(app: App) -> None:
     served = create_app(app, routes=routes)
     callers = await everybody(app)
     assert set(callers) == NOBODY | STALE | USERS | ADMINS
-    allowed = {Access.PUBLIC: set(callers), Access.ACCOUNT: USERS | ADMINS, Access.ADMIN: ADMINS}
+    allowed = {
+        Access.PUBLIC: set(callers),
+        Access.ACCOUNT: USERS | ADMINS,
+        Access.REVIEWER: ADMINS,
+        Access.ADMIN: ADMINS,
+    }
     wrong, seen = [], set()
     transport = httpx.ASGITransport(served, raise_app_exceptions=False)
     for name, sent in callers.items():
@@ -218,16 +247,17 @@ async def test_every_route_for_every_caller(app: App) -> None:
         ) as client:
             for method, path, handler in all_routes(routes):
                 access = expected_access(path, handler)
-                refusal = "forbidden" if name in USERS else "unauthenticated"
+                refusal = "forbidden" if name in USERS else CODES.get(name, "unauthenticated")
                 right = "unknown_parameter" if name in allowed[access] else refusal
+                right = CODES.get(name, "unauthenticated") if name in STALE and writes(method, handler) else right
+                right = "session_needed" if handler.opt.get("needs_session") and name in TOKENS_AND_KEYS else right
                 right = "unsigned" if path == SIGNED else right
-                right = "unauthenticated" if name in STALE and is_signed_work(method, path) else right
                 decided = await decision(client, method, filled(routes, path), sent)
                 seen.add(access)
                 if decided != right:
                     wrong.append((name, method, path, decided, right))
     assert wrong == []
-    assert {Access.PUBLIC, Access.ADMIN} <= seen
+    assert seen == set(Access)
 
 
 def test_only_listed_routes_accept_anonymous_writes() -> None:
@@ -255,7 +285,7 @@ async def test_route_without_access_level_is_admin_only(app: App) -> None:
     routes.register(forgotten)
     routes.register(mine)
     served = create_app(app, routes=routes)
-    user, admin = await signed_in(app), await signed_in(app, "root", admin=True)
+    user, admin = await signed_in(app), await admin_signed_in(app)
     for path, person, status in [
         ("/forgotten", None, 401),
         ("/forgotten", user, 403),
@@ -285,28 +315,88 @@ def test_public_route_below_an_admin_path_prevents_startup(path: str, declared: 
 
     served = build_routes()
     served.register(careless)
-    with pytest.raises(PermissionError, match="must be for administrators only"):
+    with pytest.raises(PermissionError, match=r"must be for administrators.* only"):
         check_routes(served)
 
 
 def test_openapi_documents_the_access_of_each_route() -> None:
-    """G63."""
+    """G63: credentials, and the scope of tokens."""
     paths = json.loads(render_openapi())["paths"]
-    needs = {
-        path: {name for each in item.values() for one in each.get("security", []) for name in one}
-        for path, item in paths.items()
-    }
-    assert needs["/api/v1/admin/audit"] == {"internalKey", "session", "token"}
-    closed = {path for path, schemes in needs.items() if schemes}
-    assert {path for path in closed if not path.startswith("/api/v1/skills/")} == {
-        path
-        for path in paths
-        if any(part in path for part in ("/admin/", "/internal/", "/account/"))
-        or path.endswith(("/appeal", "-out-all"))
-    }
-    assert {path.rpartition("/")[2] for path in closed if path.startswith("/api/v1/skills/")} == {
-        "yank", "unyank", "deprecate", "undeprecate", "{tag}", "unlist", "relist", "reindex", "rescan",
-    }  # fmt: skip
+    undocumented = []
+    for method, path, handler in all_routes(build_routes()):
+        documented = paths.get(re.sub(r":\w+}", "}", path), {}).get(method.lower())
+        is_open = expected_access(path, handler) is Access.PUBLIC
+        if documented is not None and bool(documented.get("security")) is is_open:
+            undocumented.append((method, path))
+    assert undocumented == []
+
+    def schemes(path: str, method: str = "get") -> dict[str, list[str]]:
+        return {name: scopes for each in paths[path][method]["security"] for name, scopes in each.items()}
+
+    assert schemes("/api/v1/admin/audit") == {"internalKey": [], "session": [], "token": ["admin"]}
+    assert schemes("/api/v1/admin/reviews") == {"internalKey": [], "session": [], "token": ["moderate"]}
+    assert schemes("/api/v1/account/tokens", "post") == {"session": []}
+    assert schemes("/api/v1/account/tokens")["token"] == ["read"]
+    assert schemes("/api/v1/submissions/upload", "post")["token"] == ["publish"]
+    assert {"401", "403"} <= paths["/api/v1/submissions"]["post"]["responses"].keys()
+
+
+@pytest.mark.parametrize("declared", [PUBLIC, ACCOUNT])
+def test_write_without_a_scope_prevents_startup(declared: dict[str, Any]) -> None:
+    """G77: a new route cannot be open to tokens of every scope by mistake."""
+
+    @post("/careless", opt=declared)
+    async def careless() -> None: ...
+
+    served = build_routes()
+    served.register(careless)
+    with pytest.raises(PermissionError, match="must declare the scope"):
+        check_routes(served)
+
+
+@pytest.mark.parametrize("declared", [ACCOUNT, REVIEWER, ADMIN])
+def test_degraded_answer_of_a_protected_route_prevents_startup(declared: dict[str, Any]) -> None:
+    """G77: it would be given without a check while the database is down."""
+
+    async def answer(_request: Any) -> Any: ...
+
+    @get("/careless", opt=declared | degraded(answer))
+    async def careless() -> None: ...
+
+    served = build_routes()
+    served.register(careless)
+    with pytest.raises(PermissionError, match="degraded answer"):
+        check_routes(served)
+
+
+async def test_only_public_routes_can_ignore_credentials(app: App) -> None:
+    """G77: declarations of a router and its handler are merged."""
+
+    @get("/mixed", opt=UNIDENTIFIED | ADMIN)
+    async def mixed() -> str:
+        return "secret"
+
+    routes = build_routes()
+    routes.register(mixed)
+    async with a_browser(create_app(app, routes=routes)) as client:
+        assert (await client.get("/mixed", headers={"accept": "*/*"})).status_code == 401
+
+
+def test_reviewers_have_routes_below_admin_paths_only() -> None:
+    """G77: the routes of scan nodes are for administrators."""
+
+    @get(["/admin/moderated", "/api/v1/admin/moderated"], opt=REVIEWER)
+    async def moderated() -> None: ...
+
+    @get("/api/v1/internal/moderated", opt=REVIEWER)
+    async def internal() -> None: ...
+
+    served = build_routes()
+    served.register(moderated)
+    check_routes(served)
+    served.register(internal)
+    with pytest.raises(PermissionError, match="must be for administrators only"):
+        check_routes(served)
 
 
 def test_paths_that_only_resemble_admin_paths_stay_open() -> None:
@@ -368,19 +458,17 @@ SITES = [
 async def test_cross_site_writes_with_a_cookie_are_rejected(registry: Registry) -> None:
     """Requests authenticated by a cookie must come from the registry's own pages; keys are exempt."""
     app = with_settings(registry.app, public_url="https://registry.example")
-    admin = await signed_in(app, "root", admin=True)
     transport = httpx.ASGITransport(create_app(app), raise_app_exceptions=False)
-    cookies = {"__Host-assay_session": admin.access_token}
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", cookies=cookies) as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         for said, passes in SITES:
-            for path in ("/api/v1/submissions", "/api/v1/admin/queue/hold", "/auth/sign-out", "/auth/refresh"):
+            client.cookies.update({"__Host-assay_session": (await admin_signed_in(app)).access_token})
+            assert (await client.get("/api/v1/admin/audit", headers=said)).status_code == 200
+            for path in ("/api/v1/submissions", "/api/v1/admin/queue/hold", "/auth/refresh", "/auth/sign-out"):
                 answer = await client.post(path, headers=said)
                 assert (said, path, answer.json().get("code") == "cross_site") == (said, path, not passes)
                 assert answer.status_code != 403 or not passes
-                client.cookies.update(cookies)
             with_key = await client.post("/api/v1/admin/queue/hold", headers={**said, "X-Internal-Key": SECRET})
             assert with_key.status_code == 415
-            assert (await client.get("/api/v1/admin/audit", headers=said)).status_code == 200
 
 
 async def test_pages_redirect_anonymous_visitors_to_sign_in(app: App) -> None:
@@ -416,7 +504,7 @@ async def test_pages_redirect_anonymous_visitors_to_sign_in(app: App) -> None:
 
 async def test_page_header_shows_the_signed_in_person(app: App) -> None:
     """Only administrators see the link to the admin pages."""
-    user, admin = await signed_in(app, "alice"), await signed_in(app, "root", admin=True)
+    user, admin = await signed_in(app, "alice"), await admin_signed_in(app)
     for person, shown, hidden in [
         (None, ['href="/sign-in?next=%2Fskills"'], ["/auth/sign-out", 'href="/admin"']),
         (user, ["alice", 'action="/auth/sign-out"'], ['href="/sign-in', 'href="/admin"']),

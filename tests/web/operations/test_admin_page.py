@@ -7,14 +7,14 @@ from assay.web.app import create_app
 from assay.web.http.cookies import session_cookies
 from tests.support.registry import SECRET, Registry
 from tests.support.skills import a_repository
-from tests.support.web.people import OURS, PAGE, signed_in
+from tests.support.web.people import OURS, PAGE, admin_signed_in, signed_in
 
 KEY = {"X-Internal-Key": SECRET}
 
 
 async def a_browser(registry: Registry, *, admin: bool) -> httpx.AsyncClient:
     """Return a browser with a session."""
-    granted = await signed_in(registry.app, "alice", admin=admin)
+    granted = await (admin_signed_in(registry.app) if admin else signed_in(registry.app, "alice"))
     cookies = {each.key: each.value for each in session_cookies(granted, registry.app.settings)}
     transport = httpx.ASGITransport(create_app(registry.app), raise_app_exceptions=False)
     return httpx.AsyncClient(

@@ -1,5 +1,6 @@
 """Installs, updates, counts and badges; nothing about the installing client is stored."""
 
+import asyncio
 import hashlib
 import json
 from datetime import timedelta
@@ -17,7 +18,7 @@ from tests.support.catalogue import publish, read
 from tests.support.registry import Registry, open_registry
 from tests.support.skills import a_repository, a_skill
 from tests.support.web.owners import ask
-from tests.support.web.people import MovableTime, a_browser
+from tests.support.web.people import MovableTime, a_browser, a_token, bearer, with_settings
 
 pytestmark = pytest.mark.process
 
@@ -25,11 +26,17 @@ SKILLS = "/api/v1/skills"
 
 
 async def report(
-    registry: Registry, name: str, address: str = "192.0.2.1", agent: str = "vskill-cli", **body: Any
+    registry: Registry,
+    name: str,
+    address: str = "192.0.2.1",
+    agent: str = "vskill-cli",
+    token: str | None = None,
+    **body: Any,
 ) -> Any:
     """Report an install from a client."""
+    headers = {"user-agent": agent, **(bearer(token) if token else {})}
     async with a_browser(create_app(registry.app), address=(address, 1)) as client:
-        answer = await client.post(f"{SKILLS}/{name}/installs", json=body, headers={"user-agent": agent})
+        answer = await client.post(f"{SKILLS}/{name}/installs", json=body, headers=headers)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -56,16 +63,59 @@ async def test_install_counts_once_per_client_and_day(registry: Registry) -> Non
     assert (await report(registry, name))["counted"] == 0
     assert (await report(registry, "greet"))["counted"] == 0
     assert (await report(registry, name, address="192.0.2.2"))["counted"] == 1
-    assert (await report(registry, name, agent="other"))["counted"] == 1
     assert await numbers(registry, name) == (0, 0, 0)
     await fold(registry)
     await fold(registry)
-    assert await numbers(registry, name) == (3, 3, 3)
+    assert await numbers(registry, name) == (2, 2, 2)
     async with registry.app.store.begin() as db:
         kept = (await db.execute(text("SELECT * FROM install_event"))).mappings().all()
     assert "192.0.2" not in str([dict(row) for row in kept])
     plain = {hashlib.sha256(f"192.0.2.1{gap}vskill-cli".encode()).hexdigest() for gap in ("", "\n", " ")}
     assert not {row["client"].removeprefix("sha256:") for row in kept} & plain
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counted"),
+    [
+        ("192.0.2.1", "192.0.2.2", 1),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", 0),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", 1),
+    ],
+)
+async def test_one_address_counts_once(registry: Registry, first: str, second: str, counted: int) -> None:
+    """Any user agent; one machine has all addresses of an IPv6 /64."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    reports = [await report(registry, name, first, agent=f"client/{number}") for number in range(5)]
+    assert [each["counted"] for each in reports] == [1, 0, 0, 0, 0]
+    assert (await report(registry, name, second))["counted"] == counted
+
+
+async def test_account_counts_once_from_any_address(registry: Registry) -> None:
+    """People behind one address count separately if they send a token."""
+    name = await publish(registry, "acme/tools", "Says hello.")
+    alice, bob = await a_token(registry.app, "alice"), await a_token(registry.app, "bob")
+    assert (await report(registry, name, token=alice))["counted"] == 1
+    assert (await report(registry, name, "192.0.2.99", token=alice))["counted"] == 0
+    assert (await report(registry, name, token=bob))["counted"] == 1
+    assert (await report(registry, name))["counted"] == 1
+
+
+async def test_one_caller_counts_for_a_limited_number_of_skills(registry: Registry) -> None:
+    """Also with concurrent reports; those of other callers still count."""
+    names = ["pdf", "csv", "xml", "doc"]
+    registry.github.add_repository("acme/tools", files=a_repository(*names))
+    for name in names:
+        await registry.submit("acme/tools", name, f"skills/{name}/SKILL.md")
+    await registry.work()
+    limited = create_app(with_settings(registry.app, limit_installs=2))
+    async with a_browser(limited) as client, a_browser(limited, address=("192.0.2.9", 1)) as other:
+        body = [{"skills": [{"skillName": f"acme/tools/{name}"}, {"skillName": name}]} for name in names]
+        answers = await asyncio.gather(*(client.post(f"{SKILLS}/installs", json=each) for each in body))
+        assert sum(each.json()["counted"] for each in answers) == 2
+        everything = {"skills": [{"skillName": name} for name in names]}
+        assert (await client.post(f"{SKILLS}/installs", json=everything)).json()["counted"] == 0
+        assert (await other.post(f"{SKILLS}/installs", json=everything)).json()["counted"] == 2
+    assert (await registry.client.post(f"{SKILLS}/installs", json=everything)).json()["counted"] == 2
 
 
 async def test_trending_counts_expire(registry: Registry, settings: Any, github: Any) -> None:

@@ -242,7 +242,7 @@ async def test_copies_within_a_repository_are_all_listed(registry: Registry) -> 
     same = a_skill("pdf", "Reads documents.")
     registry.github.add_repository("acme/tools", files={"a/SKILL.md": same, "b/SKILL.md": same})
     for folder in ("a", "b"):
-        await registry.submit("acme/tools", f"pdf-{folder}", f"{folder}/SKILL.md")
+        await registry.submit("acme/tools", f"pdf-{folder}", f"{folder}/SKILL.md", as_operator=True)
     await registry.work()
     assert sorted(await found(registry, "documents")) == ["acme/tools/pdf-a", "acme/tools/pdf-b"]
 

@@ -13,6 +13,7 @@ import pytest
 from assay.model.submission import STATE_GROUPS, State
 from tests.support.registry import Registry
 from tests.support.skills import a_bad_skill, a_repository, a_skill
+from tests.support.web.owners import KEY
 from tests.support.web.statements import listening
 from tests.support.web.submissions import BACKDATED, refused
 
@@ -138,7 +139,7 @@ async def test_invalid_body_is_rejected_with_its_reason(registry: Registry) -> N
         sent = {"headers": {"content-type": "application/json"}, **body}
         refused(await registry.client.post(LIST, **sent), status, named)
     for form, status, named in BAD_FORMS:
-        refused(await registry.client.post(f"{LIST}/upload", **form), status, named)
+        refused(await registry.client.post(f"{LIST}/upload", headers=KEY, **form), status, named)
     assert (await registry.client.get(LIST)).json()["total"] == 0
 
 
@@ -167,8 +168,8 @@ async def test_uploading_twice_is_idempotent(registry: Registry) -> None:
         entry.size = len(content)
         archive.addfile(entry, io.BytesIO(content))
     files = {"archive": ("greet.tar.gz", buffer.getvalue())}
-    first = await registry.client.post(f"{LIST}/upload", files=files)
-    again = await registry.client.post(f"{LIST}/upload", files=files)
+    first = await registry.client.post(f"{LIST}/upload", files=files, headers=KEY)
+    again = await registry.client.post(f"{LIST}/upload", files=files, headers=KEY)
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["id"] == again.json()["id"]
     listed = (await registry.client.get(LIST)).json()["submissions"][0]

@@ -15,7 +15,7 @@ from assay.model.errors import Forbidden, Invalid, Unauthenticated, Unavailable
 from assay.settings import variable_name
 from assay.store.submissions.idempotency import claim_key, store_response
 from assay.web.discovery.json import HookView
-from assay.web.http.access import PUBLIC
+from assay.web.http.access import WEBHOOK
 from assay.web.http.context import Assay
 from assay.web.http.errors import problems
 
@@ -38,7 +38,7 @@ Signature = Annotated[
     "/api/v1/webhooks/github",
     summary="Receive a GitHub webhook",
     tags=["webhooks"],
-    opt=PUBLIC,
+    opt=WEBHOOK,
     status_code=HTTP_200_OK,
     request_max_body_size=LARGEST_MESSAGE_BYTES,
     responses=problems(400, 401, 403, 413, 503),

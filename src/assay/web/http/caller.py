@@ -1,12 +1,13 @@
 """The caller of a request: the internal key, a session, a bearer token, or none of them (anonymous).
 
-A session is verified from its cookie alone; only a bearer token needs the database.
+For public reads a session is verified from its cookie alone. All other requests look it up in the database, as every
+request does with a bearer token: a cookie that was copied, or whose session has ended, must not change anything.
 """
 
 import hashlib
 import hmac
 
-from assay.accounts.sessions import AccessClaims
+from assay.accounts.sessions import AccessClaims, caller_by_session
 from assay.accounts.signed_claims import ClaimsPurpose, is_expired
 from assay.accounts.tokens import PREFIX, caller_by_token
 from assay.app.app import App, open_claims_signer
@@ -15,18 +16,25 @@ from assay.model.errors import Unauthenticated
 from assay.settings import Settings
 from assay.web.http.context import Connection, registry_of
 from assay.web.http.cookies import session_token
+from assay.web.http.redirects import SESSION_EXPIRED
 
 KEY_HEADER = "X-Internal-Key"
 EXCHANGE_PATH = "/api/v1/auth/github/exchange-for-vsk-token"
 
 
-async def identify(connection: Connection) -> Caller:
-    """Return the caller, and look up a bearer token in the database."""
-    assay, token = registry_of(connection), registry_token(connection)
-    if token is not None and KEY_HEADER not in connection.headers:
-        async with assay.store.begin() as db:
-            found = await caller_by_token(db, token, assay.settings.admin_logins, assay.clock.now())
-        connection.state["caller"] = found or ANONYMOUS
+async def identify(connection: Connection, *, checks_session: bool) -> Caller:
+    """Return the caller, and look up a bearer token in the database; with `checks_session` also a session.
+
+    Raises Unauthenticated if the session is checked and has ended or must be refreshed.
+    """
+    if KEY_HEADER in connection.headers:
+        return caller_of(connection)
+    token = registry_token(connection)
+    session = session_of(connection) if checks_session and token is None else None
+    if token is not None:
+        connection.state["caller"] = await _look_up_token(registry_of(connection), token)
+    if session is not None:
+        connection.state["caller"] = await _look_up_session(registry_of(connection), session)
     return caller_of(connection)
 
 
@@ -61,6 +69,8 @@ def registry_token(connection: Connection) -> str | None:
 
 def unauthenticated(connection: Connection) -> Unauthenticated:
     """Return the error for a request without valid credentials, with a hint that fits what it sent."""
+    if KEY_HEADER in connection.headers:
+        return Unauthenticated(f"The key in {KEY_HEADER} is not a key of this registry.")
     if registry_token(connection) is not None:
         return Unauthenticated("This token is unknown, revoked or expired. Sign in again or create another token.")
     if _bearer(connection) is not None:
@@ -85,7 +95,23 @@ def _identify(connection: Connection, assay: App) -> Caller:
     session = session_of(connection)
     if session is None or is_expired(session, assay.clock.now()):
         return ANONYMOUS
-    return Caller(session.sub, session.login, is_admin=session.role is Role.SUPER_ADMIN)
+    return Caller(session.sub, session.login, is_admin=session.role is Role.SUPER_ADMIN, role=session.role)
+
+
+async def _look_up_token(assay: App, token: str) -> Caller:
+    async with assay.store.begin() as db:
+        return await caller_by_token(db, token, assay.settings.admin_logins, assay.clock.now()) or ANONYMOUS
+
+
+async def _look_up_session(assay: App, session: AccessClaims) -> Caller:
+    now = assay.clock.now()
+    if is_expired(session, now):
+        raise Unauthenticated("The access token has expired: refresh it at POST /auth/refresh.", code=SESSION_EXPIRED)
+    async with assay.store.begin() as db:
+        caller = await caller_by_session(db, session, assay.settings.admin_logins, now)
+    if caller is None:
+        raise Unauthenticated("The session has ended. Sign in again.", code="session_over")
+    return caller
 
 
 def _is_internal_key(key: str, settings: Settings) -> bool:

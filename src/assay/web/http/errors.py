@@ -22,12 +22,15 @@ from assay.model.errors import (
     Invalid,
     NoSkill,
     NotFound,
+    QuotaExceeded,
     RateLimited,
     Throttled,
     Unauthenticated,
     Unavailable,
 )
+from assay.web.http.access import INSUFFICIENT_SCOPE
 from assay.web.http.degraded import answer_without_database
+from assay.web.http.headers import rate_limit_headers
 from assay.web.http.json import ChoicesView, GoneProblemView, ProblemView
 from assay.web.http.parameters import query_names
 from assay.web.http.redirects import SESSION_EXPIRED, ask_to_sign_in, wants_page
@@ -43,6 +46,7 @@ STATUS: dict[type[AssayError], int] = {
     Gone: 410,
     Ambiguous: 300,
     Conflict: 409,
+    QuotaExceeded: 413,
     Throttled: 429,
     RateLimited: 503,
     Unavailable: 503,
@@ -51,11 +55,11 @@ DESCRIPTIONS = {
     300: "The name is ambiguous; `choices` lists the full names of the matching skills.",
     400: "The request is invalid; `detail` names the parameter or field.",
     401: "Authentication is required: sign in, or send the internal key or a token.",
-    403: "The caller is not allowed to do this.",
+    403: "The caller is not allowed to do this, or the token lacks the scope.",
     404: "Not found.",
     409: "The request conflicts with the current state; `detail` says how.",
     410: "The listing or version was removed; `reason` says why.",
-    413: "The body is too large.",
+    413: "The body is too large, or a quota of bytes is used up.",
     415: "The body has a media type that this route does not read.",
     422: "The repository has no skill that can be submitted.",
     429: "Too many requests; retry after `Retry-After` seconds.",
@@ -109,8 +113,12 @@ def headers_of(error: AssayError) -> dict[str, str]:
     match error:
         case Unauthenticated():
             return {"WWW-Authenticate": 'Session realm="assay", Bearer realm="assay"'}
+        case Forbidden() if error.code == INSUFFICIENT_SCOPE:
+            return {"WWW-Authenticate": f'Bearer error="{error.code}", scope="{error.details["scope"]}"'}
         case Throttled() | Unavailable():
-            return {"Retry-After": str(max(1, math.ceil(error.retry_after_seconds)))}
+            seconds = max(1, math.ceil(error.retry_after_seconds))
+            quota = error.quota if isinstance(error, Throttled) else None
+            return {"Retry-After": str(seconds), **(rate_limit_headers(quota, seconds) if quota else {})}
         case _:
             return {}
 

@@ -1,5 +1,6 @@
 """Response headers: security and caching defaults, entity tags, file names, and HEAD requests."""
 
+import math
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from litestar.status_codes import HTTP_304_NOT_MODIFIED
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.model.account import ANONYMOUS, Caller
+from assay.model.quota import Quota
 
 DEFAULTS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; "
@@ -19,6 +21,8 @@ DEFAULTS = {
     "Referrer-Policy": "same-origin",
 }
 REVALIDATE, NO_STORE = "no-cache", "no-store"
+# The headers of the rate limit that the request has spent most of, in the state of the request.
+RATE_LIMIT = "rate_limit"
 
 
 async def add_headers(message: Message, scope: Scope) -> None:
@@ -31,8 +35,17 @@ async def add_headers(message: Message, scope: Scope) -> None:
     # Personal pages and cookies must not come back from a cache after signing out.
     is_personal = caller.is_signed_in or "set-cookie" in headers
     cache = NO_STORE if failed or is_personal else REVALIDATE
-    for name, value in {**DEFAULTS, "Cache-Control": cache}.items():
+    for name, value in {**DEFAULTS, "Cache-Control": cache, **scope["state"].get(RATE_LIMIT, {})}.items():
         headers.setdefault(name, value)
+
+
+def rate_limit_headers(quota: Quota, seconds: float) -> dict[str, str]:
+    """Return the headers of a limit that resets after `seconds`."""
+    return {
+        "RateLimit-Limit": str(quota.limit),
+        "RateLimit-Remaining": str(quota.remaining),
+        "RateLimit-Reset": str(max(0, math.ceil(seconds))),
+    }
 
 
 def etag_of(value: str) -> str:

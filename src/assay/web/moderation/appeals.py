@@ -10,10 +10,11 @@ from litestar.status_codes import HTTP_200_OK
 
 from assay.model.moderation import MAX_STATEMENT_LENGTH, MIN_STATEMENT_LENGTH
 from assay.moderation.appeal import file_appeal
-from assay.web.http.access import ACCOUNT
+from assay.web.http.access import OWNER
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.errors import problems
 from assay.web.http.json import LARGEST_REQUEST_BYTES, Body
+from assay.web.http.limits import LimitClass, rate_limit
 from assay.web.submissions.json import AppealView, present_appeal
 
 
@@ -28,7 +29,7 @@ class AppealBody(Body, frozen=True):
     summary="Appeal against a refusal",
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 429, 503),
-    opt=ACCOUNT,
+    opt=OWNER,
     request_max_body_size=LARGEST_REQUEST_BYTES,
 )
 async def appeal_submission(
@@ -38,5 +39,7 @@ async def appeal_submission(
 
     Only the submitter and the owner of the repository may appeal, and only once for the same content.
     """
+    limit = rate_limit(assay.settings, LimitClass.APPEALS, caller)
     async with assay.store.begin() as db:
-        return present_appeal(await file_appeal(db, submission_id, data.text, caller, assay.clock), with_text=True)
+        appeal = await file_appeal(db, submission_id, data.text, caller, limit, assay.clock)
+    return present_appeal(appeal, with_text=True)

@@ -15,7 +15,7 @@ from assay.moderation.blocklist import block, normalise_target, unblock
 from assay.moderation.withdraw import status_reason
 from assay.serve.moderation.blocklist import check_skill, last_updated, read_blocklist, read_blocklist_changes
 from assay.store.feed.changes import number_changes
-from assay.web.http.access import ADMIN, PUBLIC
+from assay.web.http.access import PUBLIC, REVIEWER
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.degraded import degraded
 from assay.web.http.errors import problems
@@ -163,5 +163,5 @@ async def lift_from_blocklist(
 
 
 admin_router = Router(
-    "/api/v1/admin/blocklist", tags=["admin"], opt=ADMIN, route_handlers=[add_to_blocklist, lift_from_blocklist]
+    "/api/v1/admin/blocklist", tags=["admin"], opt=REVIEWER, route_handlers=[add_to_blocklist, lift_from_blocklist]
 )

@@ -22,13 +22,14 @@ from assay.moderation.suppress import SuppressionRequest
 from assay.serve.skills.catalogue import find_any_listing
 from assay.store.moderation.security_reports import get_report
 from assay.web.findings.scans import newest_scan
-from assay.web.http.access import ACCOUNT, ADMIN, PUBLIC
+from assay.web.http.access import ACCOUNT, OWNER, PUBLIC, REVIEWER, SUBMITTING
 from assay.web.http.context import Assay, CalledBy, RequestedName
+from assay.web.http.limits import LimitClass, address_of, rate_limit
 from assay.web.http.links import repository_url
 from assay.web.http.parameters import FormRequest, Params, parameters, requested_fields
 from assay.web.http.templates import REVIEW_REASONS
 from assay.web.moderation.query import ReviewListParameters
-from assay.web.moderation.reports import ReportStatus, load_reports, resolve_as
+from assay.web.moderation.reports import ReportStatus, load_reports, report_limits, resolve_as
 from assay.web.moderation.reviews import approve_as, load_review, load_reviews, reject_as
 from assay.web.moderation.suppressions import suppress_as
 from assay.web.queue.pages import FORM_BYTES
@@ -63,7 +64,7 @@ class SuppressForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @get(
     "/admin/reviews",
-    opt=ADMIN,
+    opt=REVIEWER,
     dependencies=parameters(ReviewListParameters),
     request_class=FormRequest,
     include_in_schema=False,
@@ -82,7 +83,7 @@ async def reviews(
     return Template("moderation/reviews.html", context=context)
 
 
-@get("/admin/reviews/{submission_id:uuid}", opt=ADMIN, include_in_schema=False)
+@get("/admin/reviews/{submission_id:uuid}", opt=REVIEWER, include_in_schema=False)
 async def review(assay: Assay, submission_id: FromPath[UUID]) -> Template:
     found, changes = await load_review(assay, submission_id)
     context = {
@@ -101,7 +102,7 @@ async def review(assay: Assay, submission_id: FromPath[UUID]) -> Template:
 
 @post(
     "/admin/reviews/{submission_id:uuid}/{action:str}",
-    opt=ADMIN,
+    opt=REVIEWER,
     include_in_schema=False,
     request_max_body_size=FORM_BYTES,
 )
@@ -120,7 +121,7 @@ async def decide(
 
 @post(
     "/admin/reviews/{submission_id:uuid}/suppressions",
-    opt=ADMIN,
+    opt=REVIEWER,
     include_in_schema=False,
     request_max_body_size=FORM_BYTES,
 )
@@ -139,13 +140,13 @@ class AnswerForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: ModerationReason
 
 
-@get("/admin/reports", opt=ADMIN, include_in_schema=False)
+@get("/admin/reports", opt=REVIEWER, include_in_schema=False)
 async def reports(
     assay: Assay,
     status: Annotated[ReportStatus, QueryParameter()] = ReportStatus.OPEN,
     cursor: Annotated[str | None, QueryParameter(max_length=200)] = None,
 ) -> Template:
-    """Render open or answered reports, oldest first."""
+    """Render open or answered reports: those of accounts first, then oldest first."""
     page = await load_reports(assay, status, None, None, PAGE, cursor)
     more = {"status": status.value, "cursor": page.next_cursor} if page.next_cursor else None
     context = {
@@ -158,7 +159,7 @@ async def reports(
     return Template("moderation/reports.html", context=context)
 
 
-@post("/admin/reports/{report_id:uuid}", opt=ADMIN, include_in_schema=False, request_max_body_size=FORM_BYTES)
+@post("/admin/reports/{report_id:uuid}", opt=REVIEWER, include_in_schema=False, request_max_body_size=FORM_BYTES)
 async def resolve_report(
     assay: Assay, caller: CalledBy, report_id: FromPath[UUID], data: URLEncodedBody[AnswerForm]
 ) -> Redirect:
@@ -174,7 +175,7 @@ class ReportForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @post(
     "/skills/{owner:str}/{repo:str}/{skill:str}/reports",
-    opt=PUBLIC,
+    opt=PUBLIC | SUBMITTING,
     dependencies=BY_NAME,
     include_in_schema=False,
     request_max_body_size=STATEMENT_FORM_BYTES,
@@ -187,9 +188,10 @@ async def report_form(
     data: URLEncodedBody[ReportForm],
 ) -> Redirect:
     """Send a report about the live version, then redirect to its receipt."""
-    message = NewReport(data.category, data.text, None, request.client.host if request.client else "")
+    message = NewReport(data.category, data.text, None, address_of(request))
     async with assay.store.begin() as db:
-        created = await file_report(db, await find_any_listing(db, requested_name), message, caller, assay.clock)
+        listing = await find_any_listing(db, requested_name)
+        created = await file_report(db, listing, message, caller, report_limits(assay), assay.clock)
     return Redirect(f"/reports/{created.id}", status_code=HTTP_303_SEE_OTHER)
 
 
@@ -207,7 +209,7 @@ class AppealForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @post(
     "/submissions/{submission_id:uuid}/appeal",
-    opt=ACCOUNT,
+    opt=OWNER,
     include_in_schema=False,
     request_max_body_size=STATEMENT_FORM_BYTES,
 )
@@ -216,18 +218,20 @@ async def appeal_form(
 ) -> Redirect:
     """Appeal against a refusal, then redirect to the submission."""
     async with assay.store.begin() as db:
-        await file_appeal(db, submission_id, data.text, caller, assay.clock)
+        limit = rate_limit(assay.settings, LimitClass.APPEALS, caller)
+        await file_appeal(db, submission_id, data.text, caller, limit, assay.clock)
     return Redirect(f"/submissions/{submission_id}", status_code=HTTP_303_SEE_OTHER)
 
 
 @post(
     "/skills/{owner:str}/{repo:str}/{skill:str}/rescan",
-    opt=ACCOUNT,
+    opt=ACCOUNT | SUBMITTING,
     dependencies=BY_NAME,
     include_in_schema=False,
 )
 async def rescan_form(assay: Assay, caller: CalledBy, requested_name: RequestedName) -> Redirect:
     """Request a rescan, then redirect to its submission."""
     async with assay.store.begin() as db:
-        accepted = await request_rescan(db, await find_any_listing(db, requested_name), caller, assay.clock)
+        limit = rate_limit(assay.settings, LimitClass.RESCANS, caller)
+        accepted = await request_rescan(db, await find_any_listing(db, requested_name), caller, limit, assay.clock)
     return Redirect(f"/submissions/{accepted.submission.id}", status_code=HTTP_303_SEE_OTHER)

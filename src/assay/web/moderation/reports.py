@@ -15,16 +15,17 @@ from assay.model.account import Caller
 from assay.model.blocklist import Threat
 from assay.model.moderation import MAX_STATEMENT_LENGTH, MIN_STATEMENT_LENGTH, ReportOutcome, SecurityReport
 from assay.model.text import WITHOUT_NUL
-from assay.moderation.report import NewReport, file_report
+from assay.moderation.report import NewReport, ReportLimits, file_report
 from assay.moderation.report import resolve_report as apply_resolution
 from assay.moderation.withdraw import status_reason
 from assay.serve.moderation.lists import ReportsPage, read_reports
 from assay.serve.skills.catalogue import find_any_listing
 from assay.store.moderation.security_reports import get_report
-from assay.web.http.access import ADMIN, PUBLIC
+from assay.web.http.access import PUBLIC, REVIEWER, SUBMITTING
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.errors import problems
 from assay.web.http.json import LARGEST_REQUEST_BYTES, Body, View
+from assay.web.http.limits import address_of
 from assay.web.versions.json import PublicReason
 from assay.web.versions.naming import name_in_path
 
@@ -56,6 +57,7 @@ class ReceiptView(View, frozen=True):
 @post(
     "/{owner:str}/{repo:str}/{skill:str}/reports",
     summary="Report a security problem",
+    opt=SUBMITTING,
     status_code=HTTP_200_OK,
     responses=problems(300, 400, 404, 413, 415, 429, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
@@ -69,14 +71,15 @@ async def report_skill(
     skill: FromPath[str],
     data: JSONBody[ReportBody],
 ) -> ReceiptView:
-    """Report a listing as harmful. Only administrators see the report; keep the id to read their answer.
+    """Report a listing as harmful. Only reviewers see the report; keep the id to read their answer.
 
-    Limited to 20 reports a day for an account, and 5 a day for an IP address without one.
+    By default limited to 20 reports a day for an account, and 5 a day for an IP address without one. A listing also has
+    a limit of open reports without an account, which never applies to signed-in callers.
     """
-    message = NewReport(data.category, data.text, data.version, request.client.host if request.client else "")
+    message = NewReport(data.category, data.text, data.version, address_of(request))
     async with assay.store.begin() as db:
         listing = await find_any_listing(db, name_in_path(owner, repo, skill))
-        return present_receipt(await file_report(db, listing, message, caller, assay.clock))
+        return present_receipt(await file_report(db, listing, message, caller, report_limits(assay), assay.clock))
 
 
 @get(
@@ -90,6 +93,13 @@ async def get_report_status(assay: Assay, report_id: FromPath[UUID]) -> ReceiptV
     """Return the status and the answer of a report, by the id that was returned when it was sent."""
     async with assay.store.snapshot() as db:
         return present_receipt(await get_report(db, report_id))
+
+
+def report_limits(assay: App) -> ReportLimits:
+    """Return the limits in the settings, for the API and the form."""
+    settings = assay.settings
+    per_day = settings.limit_reports, settings.limit_reports_anonymous
+    return ReportLimits(*per_day, open_anonymous=settings.limit_open_reports_anonymous)
 
 
 def present_receipt(report: SecurityReport) -> ReceiptView:
@@ -129,7 +139,7 @@ class SecurityReportView(View, frozen=True):
 
 
 class ReportsPageView(View, frozen=True):
-    """A page of reports, oldest first."""
+    """A page of reports: those of accounts first, then oldest first."""
 
     reports: list[SecurityReportView]
     next_cursor: str | None
@@ -162,7 +172,7 @@ async def list_reports(
         str | None, QueryParameter(max_length=200, description="The `nextCursor` of the previous page.")
     ] = None,
 ) -> ReportsPageView:
-    """List security reports, oldest first."""
+    """List security reports: those of accounts first, then oldest first."""
     page = await load_reports(assay, status, category, skill, limit, cursor)
     return ReportsPageView(reports=[_present(each) for each in page.reports], next_cursor=page.next_cursor)
 
@@ -225,4 +235,4 @@ def _present(report: SecurityReport) -> SecurityReportView:
     )
 
 
-router = Router("/api/v1/admin/reports", tags=["admin"], opt=ADMIN, route_handlers=[list_reports, resolve_report])
+router = Router("/api/v1/admin/reports", tags=["admin"], opt=REVIEWER, route_handlers=[list_reports, resolve_report])

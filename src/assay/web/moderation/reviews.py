@@ -17,7 +17,7 @@ from assay.moderation.review import ReviewInput, approve, reject
 from assay.serve.moderation.reviews import ReviewDetail, ReviewPage, read_review, read_reviews
 from assay.serve.versions.compare import FileChange, compare_sources
 from assay.store.skills.skills import find_name
-from assay.web.http.access import ADMIN
+from assay.web.http.access import REVIEWER
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.errors import problems
 from assay.web.http.json import LARGEST_REQUEST_BYTES
@@ -155,6 +155,6 @@ async def _load_examined(assay: App, examined: ExaminedContent) -> Source:
 router = Router(
     "/api/v1/admin/reviews",
     tags=["admin"],
-    opt=ADMIN,
+    opt=REVIEWER,
     route_handlers=[list_reviews, get_review, approve_review, reject_review],
 )

@@ -16,7 +16,7 @@ from assay.model.text import WITHOUT_NUL
 from assay.moderation.suppress import SuppressionRequest, lift_suppression, suppress
 from assay.moderation.withdraw import status_reason
 from assay.serve.moderation.lists import read_suppressions
-from assay.web.http.access import ADMIN
+from assay.web.http.access import REVIEWER
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.errors import problems
 from assay.web.http.json import LARGEST_REQUEST_BYTES, Body, View
@@ -127,6 +127,6 @@ async def suppress_as(assay: App, caller: Caller, request: SuppressionRequest, r
 router = Router(
     "/api/v1/admin",
     tags=["admin"],
-    opt=ADMIN,
+    opt=REVIEWER,
     route_handlers=[list_suppressions, add_suppression, remove_suppression],
 )

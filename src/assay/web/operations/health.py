@@ -17,6 +17,7 @@ from assay.web.http.access import PUBLIC, UNIDENTIFIED
 from assay.web.http.context import Assay, Counted
 from assay.web.http.errors import problems, response_spec
 from assay.web.http.json import View
+from assay.web.http.limits import UNLIMITED
 from assay.web.operations.metrics import DiscoveryMetrics, GitHubMetrics, QueueMetrics, read_edge_metrics
 
 
@@ -41,13 +42,13 @@ READINESS = {
 }
 
 
-@get("/healthz", tags=["health"], summary="Check liveness", opt=UNIDENTIFIED, responses=problems(400))
+@get("/healthz", tags=["health"], summary="Check liveness", opt=UNIDENTIFIED | UNLIMITED, responses=problems(400))
 async def healthz() -> dict[str, str]:
     """Respond as long as the process runs, without checking any dependency."""
     return {"status": "ok", "version": __version__}
 
 
-@get("/readyz", tags=["health"], summary="Check readiness", opt=PUBLIC, responses=READINESS)
+@get("/readyz", tags=["health"], summary="Check readiness", opt=PUBLIC | UNLIMITED, responses=READINESS)
 async def readyz(assay: Assay) -> Response[ReadinessView]:
     """Check the database, its schema and the secrets; responds with 503 and the reason if one of them is missing."""
     secrets_present = all(getattr(assay.settings, name) for name in SECRET_FIELDS)
@@ -62,7 +63,7 @@ async def readyz(assay: Assay) -> Response[ReadinessView]:
     "/metrics",
     tags=["health"],
     summary="Get Prometheus metrics",
-    opt=PUBLIC,
+    opt=PUBLIC | UNLIMITED,
     media_type=MediaType.TEXT,
     responses=problems(400, 503),
 )

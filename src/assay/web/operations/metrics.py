@@ -72,13 +72,16 @@ class QueueMetrics(Collector):
         last = _family("assay_chore_last_success_timestamp_seconds", "Last success of a periodic job.", "chore")
         overdue = _family("assay_chore_overdue", "1 if a periodic job is overdue.", "chore")
         failures = _family("assay_chore_failures", "Failures of a periodic job since its last success.", "chore")
+        amount = _family("assay_chore_amount", "Items that a periodic job processed in its last run.", "chore")
         for chore in self._facts.periodic_jobs:
             name = [chore.schedule.name]
             if chore.succeeded_at is not None:  # A job that never succeeded has no sample; the overdue gauge covers it.
                 last.add_metric(name, _seconds(chore.succeeded_at))
             overdue.add_metric(name, is_overdue(chore, self._facts.now))
             failures.add_metric(name, chore.failures)
-        yield from (last, overdue, failures)
+            if chore.amount is not None:
+                amount.add_metric(name, chore.amount)
+        yield from (last, overdue, failures, amount)
 
     def _processes(self) -> Iterator[GaugeMetricFamily]:
         seen = _family("assay_process_seen_timestamp_seconds", "Last heartbeat of a process.", "process", "kind")

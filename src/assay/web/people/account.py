@@ -1,98 +1,87 @@
-"""`/api/v1/account`: the GitHub owners that an account controls, and its tokens."""
+"""`/api/v1/account`: the caller's account, what it owns, its tokens and its sessions."""
 
-from typing import Any
-from uuid import UUID
+from litestar import Router, get
 
-from litestar import Request, Router, delete, get, post
-from litestar.params import FromPath, JSONBody
-from litestar.status_codes import HTTP_200_OK
-
-from assay.accounts.permissions import owner_names
-from assay.accounts.tokens import create_token, revoke_own_token
-from assay.model.account import Account
-from assay.model.errors import Forbidden, NotFound
+from assay.accounts.permissions import owned_namespaces
+from assay.model.account import Account, Caller
+from assay.model.errors import Unauthenticated
+from assay.model.namespace import OPERATOR_NAMESPACE, Namespace, NamespaceKind
 from assay.store.people.accounts import find_account
 from assay.store.people.tokens import list_tokens
 from assay.web.http.access import ACCOUNT
-from assay.web.http.caller import session_of
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.errors import problems
-from assay.web.http.json import LARGEST_REQUEST_BYTES
 from assay.web.people.json import (
-    NewTokenView,
-    OkView,
+    AccountView,
+    OwnedNamespaceView,
     TenantsView,
     TenantView,
-    TokenBody,
-    TokensView,
-    present_new_token,
     present_token,
 )
+from assay.web.people.open_sessions import list_my_sessions, revoke_my_session
+from assay.web.people.tokens import list_my_tokens, make_my_token, revoke_current_token, revoke_my_token
+
+
+@get("/", summary="Get my account", responses=problems(400, 401, 403, 503))
+async def get_account(assay: Assay, caller: CalledBy) -> AccountView:
+    """Return the account of the caller, the namespaces for which it may act, and the limits of the token in use.
+
+    The internal key acts in the namespace `local`.
+    """
+    if caller.account_id is None:
+        return _operator(caller)
+    async with assay.store.snapshot() as db:
+        account = await find_account(db, caller.account_id)
+        if account is None:
+            raise Unauthenticated("The session has ended. Sign in again.", code="session_over")
+        namespaces = await owned_namespaces(db, account)
+        tokens = await list_tokens(db, account.id, assay.clock.now()) if caller.by_token else []
+    current = next((each for each in tokens if each.id == caller.token_id), None)
+    return AccountView(
+        login=account.login,
+        handle=account.handle,
+        role=caller.role,
+        namespaces=[OwnedNamespaceView.of(each) for each in namespaces if caller.covers(each.name)],
+        token=present_token(current) if current else None,
+    )
 
 
 @get("/tenants", summary="List the GitHub owners I control", responses=problems(400, 401, 403, 503))
 async def list_tenants(assay: Assay, caller: CalledBy) -> TenantsView:
-    """List the GitHub owners whose listings you may change: your own login, if you signed in with GitHub."""
+    """List the GitHub owners for which you may act: your own login, and the organisations that you have claimed."""
     async with assay.store.snapshot() as db:
         account = await find_account(db, caller.account_id) if caller.account_id else None
-    return TenantsView(tenants=[] if account is None else _tenants(account))
+        owned = [] if account is None else await owned_namespaces(db, account)
+    return TenantsView(tenants=[_tenant(each, account) for each in owned if account and _is_tenant(each, caller)])
 
 
-@get("/tokens", summary="List my tokens", responses=problems(400, 401, 403, 503))
-async def list_my_tokens(assay: Assay, caller: CalledBy) -> TokensView:
-    """List active tokens. Secrets are shown once, on creation."""
-    if caller.account_id is None:
-        return TokensView(tokens=[])
-    async with assay.store.snapshot() as db:
-        found = await list_tokens(db, caller.account_id, assay.clock.now())
-    return TokensView(tokens=[present_token(each) for each in found])
+def _operator(caller: Caller) -> AccountView:
+    own = OwnedNamespaceView(name=OPERATOR_NAMESPACE, kind=NamespaceKind.OPERATOR)
+    return AccountView(login=caller.name, handle=OPERATOR_NAMESPACE, role=caller.role, namespaces=[own], token=None)
 
 
-@post(
-    "/tokens",
-    summary="Create a token",
-    status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 409, 413, 415, 503),
-    request_max_body_size=LARGEST_REQUEST_BYTES,
-)
-async def make_my_token(
-    assay: Assay, caller: CalledBy, request: Request[Any, Any, Any], data: JSONBody[TokenBody]
-) -> NewTokenView:
-    """Create a token for a program. It has your permissions until it expires or you revoke it."""
-    session = session_of(request)
-    if session is None or not caller.is_signed_in or caller.by_token:
-        raise Forbidden("Sign in to create a token; a key or another token cannot create one.", code="session_needed")
-    async with assay.store.begin() as db:
-        created = await create_token(db, session, data.label, data.expires_in_days, assay.clock.now())
-    return present_new_token(created)
+def _is_tenant(owned: Namespace, caller: Caller) -> bool:
+    return owned.kind is NamespaceKind.GITHUB and owned.github_id is not None and caller.covers(owned.name)
 
 
-@delete(
-    "/tokens/{token_id:str}",
-    summary="Revoke a token",
-    status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 404, 503),
-)
-async def revoke_my_token(assay: Assay, caller: CalledBy, token_id: FromPath[UUID]) -> OkView:
-    """Revoke a token. Requests that use it are refused from now on."""
-    if caller.account_id is None:
-        raise NotFound("The internal key of the registry has no tokens.", code="token_not_found")
-    async with assay.store.begin() as db:
-        await revoke_own_token(db, caller.account_id, caller.name, token_id, assay.clock.now())
-    return OkView()
-
-
-def _tenants(account: Account) -> list[TenantView]:
-    number = str(account.github_id)
-    return [
-        TenantView(tenant_id=number, id=number, slug=name.lower(), name=name, role="owner", installation_id=None)
-        for name in owner_names(account)
-    ]
+def _tenant(owned: Namespace, account: Account) -> TenantView:
+    number, is_own = str(owned.github_id), owned.name == account.login.lower()
+    name = account.login if is_own else owned.name
+    return TenantView(tenant_id=number, id=number, slug=owned.name, name=name, role="owner", installation_id=None)
 
 
 router = Router(
     "/api/v1/account",
     tags=["accounts"],
     opt=ACCOUNT,
-    route_handlers=[list_tenants, list_my_tokens, make_my_token, revoke_my_token],
+    route_handlers=[
+        get_account,
+        list_tenants,
+        list_my_tokens,
+        make_my_token,
+        revoke_current_token,
+        revoke_my_token,
+        list_my_sessions,
+        revoke_my_session,
+    ],
 )

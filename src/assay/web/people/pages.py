@@ -9,7 +9,7 @@ from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER
 
 from assay.app.app import App
 from assay.model.errors import AssayError, Invalid, Throttled, Unauthenticated
-from assay.web.http.access import PUBLIC
+from assay.web.http.access import UNIDENTIFIED
 from assay.web.http.context import Assay
 from assay.web.http.cookies import session_cookies
 from assay.web.http.errors import headers_of, status_of
@@ -20,14 +20,14 @@ from assay.web.people.sign_in import LARGEST_BYTES, try_password
 NextPath = Annotated[str, QueryParameter(name="next", max_length=LONGEST)]
 
 
-@get(SIGN_IN_PATH, opt=PUBLIC, include_in_schema=False)
+@get(SIGN_IN_PATH, opt=UNIDENTIFIED, include_in_schema=False)
 async def sign_in_page(assay: Assay, next_path: NextPath = HOME) -> Template:
     return _page(assay, next_path)
 
 
 @post(
     SIGN_IN_PATH,
-    opt=PUBLIC,
+    opt=UNIDENTIFIED,
     include_in_schema=False,
     status_code=HTTP_200_OK,
     request_max_body_size=LARGEST_BYTES,

@@ -11,9 +11,8 @@ from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER, HTTP_307_TEMP
 from assay.accounts.sessions import SessionTokens, end_session, refresh_session
 from assay.accounts.tokens import sign_out_everywhere
 from assay.app.app import App, open_claims_signer
-from assay.model.account import Role
 from assay.model.errors import Unauthenticated
-from assay.web.http.access import ACCOUNT, PUBLIC
+from assay.web.http.access import ACCOUNT, PUBLIC, PUBLISHING, REFRESH, UNIDENTIFIED
 from assay.web.http.caller import caller_of, session_of
 from assay.web.http.context import Assay, CalledBy
 from assay.web.http.cookies import (
@@ -40,10 +39,10 @@ async def me(request: AnyRequest) -> MeView:
     caller = caller_of(request)
     if not caller.is_signed_in:
         return SIGNED_OUT
-    return MeView(signed_in=True, login=caller.name, role=Role.SUPER_ADMIN if caller.is_admin else Role.USER)
+    return MeView(signed_in=True, login=caller.name, role=caller.role)
 
 
-@get(REFRESH_PATH, opt=PUBLIC, include_in_schema=False)
+@get(REFRESH_PATH, opt=UNIDENTIFIED, include_in_schema=False)
 async def refresh_page(assay: Assay, request: AnyRequest, next_path: NextPath = None) -> Redirect:
     """Refresh the session of a page whose access token has expired, or clear its cookies, and redirect back.
 
@@ -58,7 +57,7 @@ async def refresh_page(assay: Assay, request: AnyRequest, next_path: NextPath = 
     REFRESH_PATH,
     summary="Refresh the session",
     tags=["accounts"],
-    opt=PUBLIC,
+    opt=REFRESH,
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 503),
 )
@@ -83,7 +82,7 @@ async def refresh(assay: Assay, request: AnyRequest, next_path: NextPath = None)
     "/auth/sign-out",
     summary="Sign out",
     tags=["accounts"],
-    opt=PUBLIC,
+    opt=UNIDENTIFIED,
     status_code=HTTP_200_OK,
     responses=problems(400, 403, 503),
 )
@@ -104,15 +103,12 @@ async def sign_out(assay: Assay, request: AnyRequest) -> Response[Any]:
     "/api/v1/auth/sign-out-all",
     summary="Sign out everywhere",
     tags=["accounts"],
-    opt=ACCOUNT,
+    opt=ACCOUNT | PUBLISHING,
     status_code=HTTP_200_OK,
-    responses=problems(400, 401, 403, 503),
+    responses=problems(400, 401, 403, 404, 503),
 )
 async def sign_out_all(assay: Assay, caller: CalledBy, request: AnyRequest) -> Response[OkView]:
-    """End all sessions and revoke all tokens of the account.
-
-    Tokens are revoked immediately. Access tokens in browser cookies expire within 15 minutes.
-    """
+    """End all sessions and revoke all tokens of the account, immediately."""
     async with assay.store.begin() as db:
         await sign_out_everywhere(db, caller, assay.clock.now())
     return Response(OkView(), cookies=_clear_cookies(request, assay))

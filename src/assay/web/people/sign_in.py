@@ -9,6 +9,7 @@ from litestar.params import JSONBody, QueryParameter
 from litestar.response import Redirect
 from litestar.status_codes import HTTP_200_OK, HTTP_303_SEE_OTHER
 
+from assay.accounts.claims import claim_organisation
 from assay.accounts.rate_limit import throttle_sign_in
 from assay.accounts.sessions import SessionTokens
 from assay.accounts.sign_in import Attempt, find_or_create_github_account, sign_in_with_github, sign_in_with_password
@@ -17,7 +18,7 @@ from assay.accounts.tokens import exchange_token
 from assay.app.app import App, open_claims_signer, open_github_sign_in
 from assay.github.oauth import GitHubSignIn
 from assay.model.errors import Forbidden, Invalid, NotFound
-from assay.web.http.access import PUBLIC
+from assay.web.http.access import UNIDENTIFIED
 from assay.web.http.caller import EXCHANGE_PATH
 from assay.web.http.context import Assay
 from assay.web.http.cookies import (
@@ -30,6 +31,7 @@ from assay.web.http.cookies import (
 )
 from assay.web.http.errors import problems
 from assay.web.http.headers import NO_STORE
+from assay.web.http.limits import address_of, sign_in_limits
 from assay.web.http.redirects import HOME, LONGEST, local_path
 from assay.web.people.json import ExchangeBody, ExchangedView, MeView, SignInBody, present_exchanged, present_me
 
@@ -40,7 +42,7 @@ LARGEST_BYTES = 16 * 1024
     "/auth/sign-in",
     summary="Sign in with a password",
     tags=["accounts"],
-    opt=PUBLIC,
+    opt=UNIDENTIFIED,
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 413, 415, 429, 503),
     request_max_body_size=LARGEST_BYTES,
@@ -58,11 +60,15 @@ async def try_password(assay: App, request: Request[Any, Any, Any], body: SignIn
     """Sign in with a password; used by the API and the sign-in page."""
     # Prevent login CSRF: another site must not sign its visitor in to an account of its choice.
     refuse_cross_site(request)
-    attempt = Attempt(body.login, body.password, request.client.host if request.client else "")
-    return await sign_in_with_password(assay.store, attempt, open_claims_signer(assay.settings), assay.clock.now())
+    address = address_of(request)
+    attempt = Attempt(body.login, body.password, address, request.headers.get("user-agent"))
+    signer, limits = open_claims_signer(assay.settings), sign_in_limits(assay.settings)
+    return await sign_in_with_password(assay.store, attempt, limits, signer, assay.clock.now())
 
 
 CALLBACK_PATH = f"{GITHUB_PATH}/callback"
+# The form of a GitHub login.
+ORGANISATION = r"^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$"
 OAuthParameter = Annotated[str | None, QueryParameter(max_length=LONGEST)]
 
 
@@ -72,22 +78,28 @@ class PendingSignIn(Claims, frozen=True, kw_only=True):
     state: str
     verifier: str
     onward: str
+    # The organisation whose namespace is claimed with this sign-in.
+    claim: str | None = None
 
 
-@get(GITHUB_PATH, opt=PUBLIC, include_in_schema=False)
+@get(GITHUB_PATH, opt=UNIDENTIFIED, include_in_schema=False)
 async def start_github_sign_in(
-    assay: Assay, next_path: Annotated[str, QueryParameter(name="next", max_length=LONGEST)] = HOME
+    assay: Assay,
+    next_path: Annotated[str, QueryParameter(name="next", max_length=LONGEST)] = HOME,
+    claim: Annotated[str | None, QueryParameter(pattern=ORGANISATION)] = None,
 ) -> Redirect:
+    """Redirect to GitHub. With `claim`, also ask GitHub about the membership in that organisation."""
     github = github_of(assay)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
-    pending = {"state": state, "verifier": verifier, "onward": local_path(next_path)}
+    pending = {"state": state, "verifier": verifier, "onward": local_path(next_path), "claim": claim}
     token = open_claims_signer(assay.settings).sign(ClaimsPurpose.GITHUB, pending, assay.clock.now(), GITHUB_SECONDS)
-    url = github.authorize_url(redirect_uri=_callback_url(assay), state=state, verifier=verifier)
+    scope = "read:org" if claim else None
+    url = github.authorize_url(redirect_uri=_callback_url(assay), state=state, verifier=verifier, scope=scope)
     cookie = github_cookie(token, assay.settings)
     return Redirect(url, status_code=HTTP_303_SEE_OTHER, cookies=[cookie])
 
 
-@get(CALLBACK_PATH, opt=PUBLIC, include_in_schema=False)
+@get(CALLBACK_PATH, opt=UNIDENTIFIED, include_in_schema=False)
 async def finish_github_sign_in(
     assay: Assay,
     request: Request[Any, Any, Any],
@@ -105,11 +117,20 @@ async def finish_github_sign_in(
         denied = error == "access_denied"
         message = "You did not authorise the sign-in at GitHub." if denied else "GitHub refused the sign-in."
         raise Forbidden(message, code="github_refused")
-    user = await github.identify(code=code, verifier=pending.verifier, redirect_uri=_callback_url(assay))
+    user, membership = await github.identify(
+        code=code, verifier=pending.verifier, redirect_uri=_callback_url(assay), organisation=pending.claim
+    )
     async with assay.store.begin() as db:
         session = await sign_in_with_github(
-            db, user, assay.settings.admin_logins, open_claims_signer(assay.settings), assay.clock.now()
+            db,
+            user,
+            assay.settings.admin_logins,
+            open_claims_signer(assay.settings),
+            assay.clock.now(),
+            request.headers.get("user-agent"),
         )
+        if membership is not None:
+            await claim_organisation(db, session.account, membership, assay.clock.now())
     cookies = [*session_cookies(session, assay.settings), github_cookie("", assay.settings)]
     return Redirect(pending.onward, status_code=HTTP_303_SEE_OTHER, cookies=cookies)
 
@@ -147,7 +168,7 @@ def _callback_url(assay: App) -> str:
     EXCHANGE_PATH,
     summary="Exchange a GitHub token",
     tags=["accounts"],
-    opt=PUBLIC,
+    opt=UNIDENTIFIED,
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 429, 503),
     request_max_body_size=LARGEST_BYTES,
@@ -162,7 +183,7 @@ async def exchange(
     """
     github, now = github_of(assay), assay.clock.now()
     # The request names no login, so attempts are counted per IP address.
-    await throttle_sign_in(assay.store, "", request.client.host if request.client else "", now)
+    await throttle_sign_in(assay.store, "", address_of(request), sign_in_limits(assay.settings), now)
     user = await github.recognise(data.github_token)
     async with assay.store.begin() as db:
         account = await find_or_create_github_account(db, user, assay.settings.admin_logins)

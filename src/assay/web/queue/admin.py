@@ -22,8 +22,9 @@ from assay.submit.admission import Admission
 from assay.submit.bulk import Batch, Item, admit_batch
 from assay.submit.validate import MAX_NAME_LENGTH, MIN_NAME_LENGTH, parse_repository_url
 from assay.web.http.access import ADMIN
-from assay.web.http.context import Assay, CalledBy
+from assay.web.http.context import AnyRequest, Assay, CalledBy
 from assay.web.http.errors import problems
+from assay.web.http.limits import share_of
 from assay.web.queue.json import (
     BulkEnqueueBody,
     BulkEnqueueView,
@@ -64,7 +65,11 @@ class EnqueueItem(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     request_max_body_size=LARGEST_BATCH_BYTES,
 )
 async def bulk_enqueue(
-    assay: Assay, caller: CalledBy, data: JSONBody[BulkEnqueueBody], idempotency_key: IdempotencyKey = None
+    assay: Assay,
+    caller: CalledBy,
+    request: AnyRequest,
+    data: JSONBody[BulkEnqueueBody],
+    idempotency_key: IdempotencyKey = None,
 ) -> Response[BulkEnqueueView]:
     """Submit many skills in one request.
 
@@ -74,11 +79,13 @@ async def bulk_enqueue(
     sender = Sender(caller, Origin.BULK, assay.settings.github_web_url, assay.settings.git_hosts)
     items = [_parse_item(each, sender) for each in data.items]
 
+    share = share_of(request)
+
     async def work(db: Any) -> tuple[int, BulkEnqueueView]:
-        batch = await admit_batch(db, items, may_reopen=False, chunk=assay.settings.enqueue_chunk)
+        batch = await admit_batch(db, items, may_reopen=False, chunk=assay.settings.enqueue_chunk, share=share)
         return HTTP_200_OK, _present_batch(batch)
 
-    return await answer_once(assay, caller, "bulk-enqueue", idempotency_key, data, work)
+    return await answer_once(assay, request, "bulk-enqueue", idempotency_key, data, work)
 
 
 @post("/pause", summary="Pause the queue", status_code=HTTP_200_OK, responses=REFUSALS)

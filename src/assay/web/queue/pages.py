@@ -117,7 +117,8 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
     """Render the state of a submission, the reason for it, and the next step."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())
-        is_refused = detail.submission.state in OPEN_TO_REVIEW and detail.submission.content_digest is not None
+        is_reviewable = detail.submission.state in OPEN_TO_REVIEW
+        is_refused = is_reviewable and detail.submission.content_digest is not None
         has_appeal_section = is_refused or detail.appeal is not None
         is_author = has_appeal_section and caller.is_signed_in and await owns_submission(db, caller, detail.submission)
     context = {
@@ -129,11 +130,11 @@ async def submission(assay: Assay, caller: CalledBy, submission_id: FromPath[UUI
         "stream": f"{STREAM}/{submission_id}",
         "actions": possible_actions(detail.submission) if caller.is_admin else (),
         "judgement": newest_scan(detail.scans, 2),
-        "shows_appeal": is_author or caller.is_admin,
-        # Administrators decide reviews themselves and need no appeal.
-        "may_appeal": is_refused and is_author and not caller.is_admin,
+        "shows_appeal": is_author or caller.is_reviewer,
+        # Reviewers decide reviews themselves and need no appeal.
+        "may_appeal": is_refused and is_author and not caller.is_reviewer,
         "could_appeal": is_refused and not caller.is_signed_in,
-        "review_url": f"/admin/reviews/{submission_id}" if detail.submission.state in OPEN_TO_REVIEW else None,
+        "review_url": f"/admin/reviews/{submission_id}" if caller.is_reviewer and is_reviewable else None,
     }
     return Template("submissions/submission.html", context=context)
 

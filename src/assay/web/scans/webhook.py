@@ -14,10 +14,11 @@ from assay.deepscan.signature import SIGNATURE_HEADER, TIMESTAMP_HEADER, verify
 from assay.model.deep_scan import DeepStatus
 from assay.model.errors import AssayError, Conflict, Unauthenticated, Unavailable
 from assay.store.scans.deliveries import record_refusal
-from assay.web.http.access import PUBLIC
+from assay.web.http.access import WEBHOOK
 from assay.web.http.context import Assay, Connection, registry_of
 from assay.web.http.errors import problems
 from assay.web.http.json import View
+from assay.web.http.limits import LimitClass, spend_on
 
 
 class TakenView(View, frozen=True):
@@ -37,6 +38,7 @@ async def check_signature(connection: Connection, _handler: BaseRouteHandler) ->
     try:
         verify(secret_of(assay), body, headers.get(TIMESTAMP_HEADER), headers.get(SIGNATURE_HEADER), assay.clock.now())
     except Unauthenticated as error:
+        await spend_on(connection, LimitClass.WRITES, 1)
         await _record_refusal(assay, connection, "unknown", error)
         raise
 
@@ -45,7 +47,7 @@ async def check_signature(connection: Connection, _handler: BaseRouteHandler) ->
     "/api/v1/webhooks/scan-results",
     summary="Deliver deep scan results",
     tags=["scan nodes"],
-    opt=PUBLIC,
+    opt=WEBHOOK,
     guards=[check_signature],
     status_code=HTTP_200_OK,
     responses=problems(400, 401, 409, 413, 415, 503),

@@ -156,6 +156,7 @@ async def badge(
 async def _get_skill(assay: App, name: str) -> Response[ListingView]:
     async with assay.store.snapshot() as db:
         listing = await read_listing(db, name)
+        await assay.popular_names.read(db, assay.clock.now())
     return located(await listing_view(assay, listing), name, listing.skill)
 
 

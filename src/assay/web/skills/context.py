@@ -5,6 +5,7 @@ from asyncio import to_thread
 import structlog
 from markupsafe import Markup
 
+from assay.accounts.name_policy import looks_alike
 from assay.app.app import App
 from assay.model.blocklist import Threat
 from assay.model.errors import NotFound, Unavailable
@@ -31,8 +32,14 @@ async def load_text(assay: App, listing: Listing) -> tuple[str, str] | None:
 async def listing_view(assay: App, listing: Listing) -> ListingView:
     text = await load_text(assay, listing)
     settings = assay.settings
-    is_trusted = settings.is_trusted(listing.skill.repository)
-    return present_listing(listing, text, settings.github_web_url, assay.ruleset.version, is_trusted=is_trusted)
+    return present_listing(
+        listing,
+        text,
+        settings.github_web_url,
+        assay.ruleset.version,
+        is_trusted=settings.is_trusted(listing.skill.repository),
+        looks_like=looks_alike(listing.skill.name, assay.popular_names.names),
+    )
 
 
 async def skill_context(assay: App, listing: Listing) -> dict[str, object]:
@@ -44,6 +51,7 @@ async def skill_context(assay: App, listing: Listing) -> dict[str, object]:
         "scan": newest_scan(listing.scans, 1),
         "judgement": newest_scan(listing.scans, 2),
         "is_trusted": assay.settings.is_trusted(skill.repository),
+        "looks_like": looks_alike(skill.name, assay.popular_names.names),
         "capabilities": capabilities_of(listing.scans),
         "repo_url": repository_url(skill.repository, web_url),
         "commit_url": commit_url(skill.repository, skill.commit, web_url),

@@ -8,13 +8,16 @@ from litestar.params import JSONBody
 from litestar.status_codes import HTTP_200_OK
 
 from assay.app.app import App
+from assay.model.account import Caller
 from assay.model.errors import Invalid, Unavailable
 from assay.model.skill import Tier, declared_version
 from assay.serve.versions.updates import MAX_INSTALLED, Installed, Update, check_updates
 from assay.submit.installs import Install, client_key, record_installs
-from assay.web.http.context import Assay, RequestedName
+from assay.web.http.access import ANY_SCOPE
+from assay.web.http.context import Assay, CalledBy, RequestedName
 from assay.web.http.errors import problems
 from assay.web.http.json import LARGEST_REQUEST_BYTES, Body, View
+from assay.web.http.limits import address_of
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 Word = Annotated[str, msgspec.Meta(max_length=100)]
@@ -50,7 +53,7 @@ class InstallsBody(Body, frozen=True):
 
 class RecordedView(View, frozen=True):
     """The number of reports received and counted, and the names that match no listing. Only the first report of a
-    client, skill and day is counted.
+    caller, skill and day is counted, and by default at most 500 skills per caller and day.
     """
 
     ok: bool
@@ -101,33 +104,45 @@ class UpdatesView(View, frozen=True):
 @post(
     "/{owner:str}/{repo:str}/{skill:str}/installs",
     summary="Report an install",
+    opt=ANY_SCOPE,
     status_code=HTTP_200_OK,
     responses=problems(400, 404, 413, 415, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
 )
 async def report_install(
-    assay: Assay, request: Request[Any, Any, Any], requested_name: RequestedName, data: JSONBody[InstallBody]
+    assay: Assay,
+    caller: CalledBy,
+    request: Request[Any, Any, Any],
+    requested_name: RequestedName,
+    data: JSONBody[InstallBody],
 ) -> RecordedView:
-    """Record an install. It counts once per client and day; the client is stored only as a pseudonym."""
-    return await _record(assay, request, [Install(requested_name, declared_version(data.version))])
+    """Record an install. It counts once a day per account or, without one, per IP address.
+
+    The account or address is stored only as a pseudonym.
+    """
+    return await _record(assay, caller, request, [Install(requested_name, declared_version(data.version))])
 
 
 @post(
     "/installs",
     summary="Report several installs",
+    opt=ANY_SCOPE,
     status_code=HTTP_200_OK,
     responses=problems(400, 413, 415, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
 )
-async def report_installs(assay: Assay, request: Request[Any, Any, Any], data: JSONBody[InstallsBody]) -> RecordedView:
+async def report_installs(
+    assay: Assay, caller: CalledBy, request: Request[Any, Any, Any], data: JSONBody[InstallsBody]
+) -> RecordedView:
     """Record several installs. Unknown names are returned and do not fail the request."""
     installs = [Install(each.skill_name, declared_version(each.version)) for each in data.skills]
-    return await _record(assay, request, installs)
+    return await _record(assay, caller, request, installs)
 
 
 @post(
     "/check-updates",
     summary="Check for updates",
+    opt=ANY_SCOPE,
     status_code=HTTP_200_OK,
     responses=problems(400, 413, 415, 503),
     request_max_body_size=LARGEST_REQUEST_BYTES,
@@ -146,16 +161,16 @@ async def check_for_updates(assay: Assay, data: JSONBody[CheckUpdatesBody]) -> U
     return UpdatesView(results=[_present_update(each) for each in updates])
 
 
-async def _record(assay: App, request: Request[Any, Any, Any], installs: list[Install]) -> RecordedView:
-    if assay.settings.jwt_secret is None:
+async def _record(assay: App, caller: Caller, request: Request[Any, Any, Any], installs: list[Install]) -> RecordedView:
+    settings = assay.settings
+    if settings.jwt_secret is None:
         raise Unavailable("ASSAY_JWT_SECRET is not set, so installs cannot be counted.", code="secret_missing")
-    client = client_key(
-        assay.settings.jwt_secret.get_secret_value(),
-        request.client.host if request.client else "",
-        request.headers.get("user-agent", ""),
-    )
+    client = client_key(settings.jwt_secret.get_secret_value(), caller, address_of(request))
     async with assay.store.begin() as db:
-        return RecordedView.of(await record_installs(db, installs, client=client, now=assay.clock.now()), ok=True)
+        recorded = await record_installs(
+            db, installs, client=client, now=assay.clock.now(), at_most=settings.limit_installs
+        )
+    return RecordedView.of(recorded, ok=True)
 
 
 def _present_update(update: Update) -> UpdateView:

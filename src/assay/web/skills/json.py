@@ -34,13 +34,16 @@ from assay.web.versions.json import (
 
 
 class SkillView(View, frozen=True):
-    """A listing."""
+    """A listing. `author` is the owner of its namespace; `claimedAuthor` is what its front matter claims, if that is
+    someone else.
+    """
 
     id: UUID
     name: str
     display_name: str
     description: str
     author: str
+    claimed_author: str | None
     repo_url: str | None
     owner_slug: str
     repo_slug: str
@@ -100,11 +103,13 @@ class ListingView(View, frozen=True):
 
     If the same content is listed more than once, `canonical` names the preferred listing and `alternates` the others.
     A trusted publisher is known to the operators; its skills are scanned like all others. `sourceSeenAt` is the time
-    when the listing was last compared with its repository; it is null for uploads.
+    when the listing was last compared with its repository; it is null for uploads. `looksLike` is the popular skill or
+    owner that the name resembles; check that it is the skill that you mean.
     """
 
     skill: ListedSkillView
     trusted_publisher: bool
+    looks_like: str | None
     versions: list[VersionEntryView]
     tags: dict[str, str]
     files: list[FileView]
@@ -227,13 +232,20 @@ class CatalogueStatsView(View, frozen=True):
 
 
 def present_listing(
-    listing: Listing, text: tuple[str, str] | None, web_url: str, ruleset: str, *, is_trusted: bool
+    listing: Listing,
+    text: tuple[str, str] | None,
+    web_url: str,
+    ruleset: str,
+    *,
+    is_trusted: bool,
+    looks_like: str | None,
 ) -> ListingView:
     """Convert a listing; `text` is its SKILL.md and the SHA-256 of that, if it can be read."""
     return ListingView.of(
         listing,
         skill=_present_listed(listing, text, web_url),
         trusted_publisher=is_trusted,
+        looks_like=looks_like,
         versions=present_entries(listing.versions, listing.summaries),
         files=present_files(listing.files),
         scans=[present_scan(scan, ruleset, listing.decisions) for scan in listing.scans],

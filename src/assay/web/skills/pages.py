@@ -123,6 +123,7 @@ async def skill_by_name(assay: Assay, caller: CalledBy, name: FromPath[str]) -> 
 async def _skill_page(assay: App, caller: Caller, name: str) -> Template | Redirect:
     async with assay.store.snapshot() as db:
         listing = await read_listing(db, name)
+        await assay.popular_names.read(db, assay.clock.now())
         is_owner = await owns_listing(db, caller, listing.skill)
     if listing.skill.name != name.lower():
         return Redirect(f"/skills/{listing.skill.name}", status_code=HTTP_301_MOVED_PERMANENTLY)

@@ -85,7 +85,9 @@ async def get_submission(assay: Assay, caller: CalledBy, submission_id: FromPath
     """Return the state, reason, position, next step, history, stage timings and findings of a submission."""
     async with assay.store.snapshot() as db:
         detail = await read_submission(db, submission_id, assay.clock.now())
-        shows_appeal = detail.appeal is not None and await owns_submission(db, caller, detail.submission)
+        shows_appeal = detail.appeal is not None and (
+            caller.is_reviewer or await owns_submission(db, caller, detail.submission)
+        )
     mine = is_mine(detail.submission.submitter, caller)
     return present_detail(
         detail, assay.settings.github_web_url, assay.ruleset.version, mine=mine, shows_appeal=shows_appeal

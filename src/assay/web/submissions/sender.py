@@ -39,6 +39,7 @@ class Sender:
             self.origin,
             self.submitter,
             self.actor,
+            is_name_chosen=self.caller.is_admin,
         )
 
     def item(self, repo_url: str, name: str | None, path: str | None) -> Item:

@@ -53,10 +53,11 @@ class SubmitBody(Body, frozen=True):
 
 
 class UploadBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A zip or tar.gz archive of one skill folder."""
+    """A zip or tar.gz archive of one skill folder. `namespace` defaults to your own."""
 
     archive: UploadFile
     skill_name: str | None = None
+    namespace: str | None = None
 
 
 class ItemBody(Body, frozen=True):

@@ -35,6 +35,18 @@ class ReasonBody(Body, frozen=True):
     reason: PublicReason
 
 
+class RenameBody(Body, frozen=True):
+    """The new last part of the name, such as `pdf-forms`."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class MoveBody(Body, frozen=True):
+    """The namespace to move to. You must own both namespaces."""
+
+    namespace: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
 class TagBody(Body, frozen=True):
     """The version that a tag points to."""
 

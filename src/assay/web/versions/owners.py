@@ -2,30 +2,35 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Router, delete, post, put
 from litestar.di import NamedDependency, Provide
-from litestar.params import FromPath, JSONBody, SkipValidation
+from litestar.params import FromPath, JSONBody, QueryParameter, SkipValidation
 from litestar.status_codes import HTTP_200_OK
 
-from assay.accounts.permissions import require_owner
+from assay.accounts.permissions import require_namespace, require_owner
+from assay.accounts.uploading import check_new_name
 from assay.app.app import App
 from assay.model.account import Caller
 from assay.model.errors import Conflict, NotFound
+from assay.model.namespace import namespace_of
+from assay.model.repository import Host
 from assay.model.skill import ListingStatus, Skill, StatusReason
-from assay.moderation import withdraw
+from assay.moderation import listing_changes, withdraw
 from assay.serve.skills.catalogue import find_any_listing
 from assay.serve.versions.versions import read_summaries
 from assay.store.versions.tags import list_tags
 from assay.store.versions.versions import find_version, page_versions
-from assay.web.http.access import ACCOUNT, ADMIN
+from assay.web.http.access import ADMIN, OWNER
 from assay.web.http.context import Assay, CalledBy, RequestedName
 from assay.web.http.errors import problems
 from assay.web.http.json import LARGEST_REQUEST_BYTES
 from assay.web.versions.json import (
     ListingStatusView,
+    MoveBody,
     ReasonBody,
+    RenameBody,
     TagBody,
     TagsView,
     VersionEntryView,
@@ -41,6 +46,9 @@ WITH_BODY: dict[str, Any] = {
     "responses": problems(300, 400, 401, 403, 404, 409, 413, 415, 503),
     "request_max_body_size": LARGEST_REQUEST_BYTES,
 }
+
+
+DeletionReason = Annotated[str, QueryParameter(max_length=1_000, description="A reason that everyone can read.")]
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,61 @@ async def relist(
     return present_status(await relist_as(assay, caller, requested_name, data.reason))
 
 
+@post(f"{NAME}/rename", summary="Rename a skill", **WITH_BODY)
+async def rename(
+    assay: Assay, caller: CalledBy, requested_name: RequestedName, data: JSONBody[RenameBody]
+) -> ListingStatusView:
+    """Change the last part of the name of a listing. The old name leads to the listing, and hallmarks stay valid."""
+    async with assay.store.begin() as db:
+        listing = await owned_listing(db, caller, requested_name)
+        if listing.repository.host is Host.UPLOAD and not caller.is_admin:
+            owner = namespace_of(listing.name)
+            await check_new_name(db, owner, data.name, assay.popular_names, assay.clock.now())
+        changed = await listing_changes.rename(db, listing.name, data.name, by=caller.name)
+        return present_status(same_listing(listing, changed))
+
+
+@post(f"{NAME}/move", summary="Move an uploaded skill to another namespace", **WITH_BODY)
+async def move(
+    assay: Assay, caller: CalledBy, requested_name: RequestedName, data: JSONBody[MoveBody]
+) -> ListingStatusView:
+    """Move an uploaded skill to another namespace that you own. The old name leads to the listing."""
+    async with assay.store.begin() as db:
+        if "\x00" not in data.namespace:  # PostgreSQL refuses NUL characters with an error
+            await listing_changes.lock_for_move(db, await find_any_listing(db, requested_name), data.namespace)
+        target = await require_namespace(db, caller, data.namespace)
+        listing = await owned_listing(db, caller, requested_name)
+        changed = await listing_changes.move_to_namespace(db, listing.name, target.name, by=caller.name)
+        return present_status(same_listing(listing, changed))
+
+
+@delete(
+    NAME,
+    summary="Delete a skill",
+    status_code=HTTP_200_OK,
+    responses=problems(300, 400, 401, 403, 404, 409, 503),
+)
+async def delete_skill(
+    assay: Assay, caller: CalledBy, requested_name: RequestedName, reason: DeletionReason = "Deleted by its owner."
+) -> ListingStatusView:
+    """Remove a listing with all its versions. Its page says so, and `undelete` restores it."""
+    why = withdraw.status_reason("deleted", reason, at=assay.clock.now(), by=caller.name)
+    async with assay.store.begin() as db:
+        listing = await owned_listing(db, caller, requested_name)
+        return present_status(same_listing(listing, await listing_changes.delete(db, listing.name, why)))
+
+
+@post(f"{NAME}/undelete", summary="Restore a deleted skill", **WITH_BODY)
+async def undelete(
+    assay: Assay, caller: CalledBy, requested_name: RequestedName, data: JSONBody[ReasonBody]
+) -> ListingStatusView:
+    """Restore a deleted listing with all its versions."""
+    async with assay.store.begin() as db:
+        listing = await owned_listing(db, caller, requested_name)
+        restored = await listing_changes.undelete(db, listing.name, by=caller.name, reason=data.reason)
+        return present_status(same_listing(listing, restored))
+
+
 @post(
     "/{owner:str}/{repo:str}/{skill:str}/versions/{version:str}/withdraw",
     summary="Withdraw a version",
@@ -205,7 +268,7 @@ def _check_version(listing: Skill, version: str) -> None:
 
 router = Router(
     "/",
-    opt=ACCOUNT,
+    opt=OWNER,
     dependencies={"change": Provide(_version_change, sync_to_thread=False)},
     route_handlers=[
         yank_version,
@@ -216,6 +279,10 @@ router = Router(
         remove_tag,
         unlist,
         relist,
+        rename,
+        move,
+        delete_skill,
+        undelete,
     ],
 )
 admin_router = Router(

@@ -13,7 +13,7 @@ from assay.moderation.withdraw import status_reason
 from assay.serve.versions.compare import text_of
 from assay.serve.versions.versions import LATEST, read_version, read_versions
 from assay.web.findings.scans import capabilities_of, newest_scan
-from assay.web.http.access import ACCOUNT, PUBLIC
+from assay.web.http.access import OWNER, PUBLIC
 from assay.web.http.context import Assay, CalledBy, RequestedName
 from assay.web.http.links import commit_url
 from assay.web.versions.api import From, To
@@ -31,7 +31,7 @@ CHOICES = 100
 LONGEST_FIELD = 2_000
 PAGE: dict[str, Any] = {"opt": PUBLIC, "dependencies": BY_NAME, "include_in_schema": False}
 FORM: dict[str, Any] = {
-    "opt": ACCOUNT,
+    "opt": OWNER,
     "dependencies": BY_NAME,
     "include_in_schema": False,
     # A character needs up to twelve bytes in a form.
