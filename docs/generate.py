@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from obstore.store import MemoryStore
 from pydantic import SecretStr
 
 from assay.app.maintenance import watch_limits
@@ -12,6 +13,7 @@ from assay.model.submission import MEANING, STATE_GROUPS, TRANSITIONS, group_of
 from assay.serve.operations.alarm import ALARM_MEANINGS, ALARM_REMEDIES, AlarmCode
 from assay.settings import Settings, variable_name
 from assay.web.openapi import render_openapi
+from docs.access_table import access_table
 from docs.commands import command_reference
 from docs.guarantees import with_tests
 from docs.policy import policy_table
@@ -55,7 +57,7 @@ def alarm_table() -> str:
 
 
 def periodic_job_table() -> str:
-    jobs = periodic_jobs(watch_limits(Settings.from_mapping({})), Clock(), "")
+    jobs = periodic_jobs(watch_limits(Settings.from_mapping({})), Clock(), "", MemoryStore())
     rows = [f"| {job.name} | {job.every_seconds:g} s | {job.budget_seconds:g} s |" for job in jobs]
     return "\n".join(["| periodic job | interval | time limit |", "|---|---|---|", *rows])
 
@@ -69,6 +71,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "chores": ("operations.md", periodic_job_table),
     "commands": ("cli.md", command_reference),
     "policy": ("policy.md", policy_table),
+    "access": ("access.md", access_table),
 }
 
 
