@@ -30,7 +30,7 @@ from assay.store.database.database import open_database
 from assay.store.database.embedded import EmbeddedServer, kill
 from assay.store.database.migrate import migrate
 from assay.store.feed.edge_rows import read_lag
-from benchmarks.pipeline import Shape, a_command, a_github, submit_all, until_decided
+from benchmarks.pipeline import HIGH_LIMITS, Shape, a_command, a_github, submit_all, until_decided
 
 NAME = "bench-0/skills/skill-0"
 PAGE, JSON = {"accept": "text/html"}, {"accept": "application/json"}
@@ -201,7 +201,7 @@ async def _session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def _settings(folder: Path, server: EmbeddedServer, urls: dict[str, str]) -> Settings:
-    options = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, **urls}
+    options = {"ASSAY_DATA_DIR": str(folder), "ASSAY_DATABASE_URL": server.url, **HIGH_LIMITS, **urls}
     # The write resubmits a known skill, so that the queue does not grow.
     options["ASSAY_GITHUB_WEB_URL"] = "https://github.com"
     return Settings.from_mapping(options | {variable_name(name): secrets.token_hex(32) for name in SECRET_FIELDS})

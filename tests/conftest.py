@@ -20,6 +20,7 @@ from assay.store.database.database import open_database
 from assay.store.database.embedded import EmbeddedServer
 from assay.store.database.migrate import migrate
 from tests.support.fake_github import FakeGitHub, FakeServer, serve
+from tests.support.limits import HIGH_LIMITS
 from tests.support.process_guard import STARTED
 from tests.support.registry import SECRET, Registry, open_registry
 from tests.support.scratch import scratch
@@ -151,6 +152,7 @@ def settings(database_url: str, github_server: FakeServer, tmp_path: Path) -> Se
             "ASSAY_WEBHOOK_SECRET": SECRET,
             "ASSAY_RETRY_SECONDS": "0",
             "ASSAY_LEASE_SECONDS": "2",
+            **HIGH_LIMITS,
             **github_server.urls(),
         }
     )

@@ -13,7 +13,6 @@ import aiohttp
 import pytest
 from obstore.store import LocalStore
 
-from assay.blobs.blobs import Blobs
 from assay.fetch.limits import Limits
 from assay.fetch.source import Fetcher
 from assay.github.client import GitHub, GitHubUrls
@@ -23,6 +22,7 @@ from assay.model.errors import AssayError, Invalid, NotFound, RateLimited, Unava
 from assay.model.repository import Host, Repository, RepositoryName
 from assay.model.source import Source
 from assay.model.submission import Origin, State, Submission
+from tests.support.blobs import unrecorded
 from tests.support.fake_github import FakeFile, FakeGitHub, FakeServer
 from tests.support.registry import Registry
 from tests.support.skills import a_repository, a_skill
@@ -61,7 +61,7 @@ async def a_fetcher(
             GitHubUrls(*(urls[f"ASSAY_GITHUB_{host}_URL"] for host in ("API", "RAW", "CODELOAD"))),
             TokenBudget((), lambda: clock.now().timestamp()),
         )
-        yield Fetcher(github, Blobs(LocalStore(str(folder), mkdir=True)), limits or Limits(), Clock(clock.now))
+        yield Fetcher(github, unrecorded(LocalStore(str(folder), mkdir=True)), limits or Limits(), Clock(clock.now))
 
 
 @pytest.fixture
