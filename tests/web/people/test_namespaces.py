@@ -341,8 +341,7 @@ async def test_administrator_grants_reassigns_and_frees(registry: Registry) -> N
     assert actions == ["namespace_claimed", "namespace_claim_revoked", "namespace_freed"]
 
 
-async def test_git_hosts_have_namespaces_of_their_own(registry: Registry) -> None:
-    """`host~group` cannot be a GitHub login, so hosts never collide."""
+async def test_unknown_namespaces_are_not_found(registry: Registry) -> None:
     answer = await registry.client.get("/api/v1/namespaces/local")
     assert answer.json() == answer.json() | {"name": "local", "kind": "operator", "owners": []}
     for missing in ("no-such", "%00", "a~b"):
